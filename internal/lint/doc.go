@@ -1,0 +1,2 @@
+// Package lint holds the rules of the repository as tests.
+package lint
