@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/staunchdev/staunch/internal/checkpoint"
+	"github.com/staunchdev/staunch/internal/ckptlog"
+)
+
+// manifestObjects is everything in the store that one checkpoint holds.
+type manifestObjects struct {
+	manifest string
+	objects  []string
+}
+
+func (m manifestObjects) names() []string { return append([]string{m.manifest}, m.objects...) }
+
+// dispose gives checkpoints up by a record, and then deletes what only they
+// held. From the record on they can be neither restored nor pinned.
+func (x *Execution) dispose(ids []checkpoint.ID) {
+	x.appendRecord(ckptlog.Dispose{IDs: ids}, func(err error) {
+		if err != nil {
+			x.log.Warn("checkpoints are kept", "ids", ids, "err", err)
+			return
+		}
+		held := map[string]bool{}
+		for _, r := range x.view.Retained() {
+			for _, name := range x.objects[r.ID].names() {
+				held[name] = true
+			}
+		}
+		var names []string
+		for _, id := range ids {
+			for _, name := range x.objects[id].names() {
+				if name != "" && !held[name] {
+					names = append(names, name)
+				}
+			}
+			delete(x.objects, id)
+		}
+		x.deleteObjects(names)
+	})
+}
+
+// deleteObjects deletes off the checkpoint's way. What cannot be deleted is
+// left to the next collection; it does not keep the others.
+func (x *Execution) deleteObjects(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	x.async("delete objects", func(ctx context.Context) error {
+		var first error
+		for _, name := range names {
+			if err := x.opt.Store.Delete(ctx, name); err != nil && first == nil {
+				first = fmt.Errorf("delete %s: %w", name, err)
+			}
+		}
+		return first
+	}, func(err error) {
+		if err != nil && !x.finished {
+			x.log.Warn("some objects of disposed checkpoints could not be deleted; the next start tries again", "err", err)
+		}
+	})
+}
+
+// collectGarbage deletes what crashes and aborted checkpoints left behind. It
+// runs once an attempt, and when a checkpoint completes after one that was
+// aborted; all ids of the attempt up to decided have ended. It is in nobody's way: objects are listed, then ownership is
+// proved by the log, and only then is anything deleted. What a manifest that
+// cannot be read holds is unknown, so then nothing is deleted.
+func (x *Execution) collectGarbage(a *attempt, decided checkpoint.ID) {
+	var listing []string
+	x.inAttempt(a, "list objects", func(ctx context.Context) error {
+		for _, prefix := range []string{checkpoint.ObjectPrefix, checkpoint.ManifestPrefix} {
+			infos, err := x.opt.Store.List(ctx, prefix)
+			if err != nil {
+				return fmt.Errorf("list %s: %w", prefix, err)
+			}
+			for _, i := range infos {
+				listing = append(listing, i.Name)
+			}
+		}
+		return nil
+	}, func(err error) {
+		if err != nil || a.ending {
+			if err != nil {
+				x.log.Warn("left-over objects are not collected", "err", err)
+			}
+			return
+		}
+		x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(err error) {
+			if err == nil && x.att == a {
+				x.readHeld(a, listing, decided)
+			}
+		})
+	})
+}
+
+// readHeld finds out what every retained checkpoint holds, and deletes the rest.
+func (x *Execution) readHeld(a *attempt, listing []string, decided checkpoint.ID) {
+	found := map[checkpoint.ID]manifestObjects{}
+	var missing []ckptlog.Retained
+	for _, r := range x.view.Retained() {
+		if o, ok := x.objects[r.ID]; ok {
+			found[r.ID] = o
+		} else {
+			missing = append(missing, r)
+		}
+	}
+	x.inAttempt(a, "read retained manifests", func(ctx context.Context) error {
+		for _, r := range missing {
+			m, err := ReadManifest(ctx, x.opt.Store, r)
+			if err != nil {
+				return err
+			}
+			found[r.ID] = objectsOf(r.Manifest.Name, m)
+		}
+		return nil
+	}, func(err error) {
+		if err != nil {
+			x.log.Warn("left-over objects are not collected: a retained checkpoint cannot be read", "err", err)
+			return
+		}
+		held := map[string]bool{}
+		for id, o := range found {
+			if _, retained := x.view.ByID(id); retained {
+				x.objects[id] = o
+			}
+			for _, name := range o.names() {
+				held[name] = true
+			}
+		}
+		var names []string
+		for _, d := range checkpoint.Garbage(listing, checkpoint.GarbageView{
+			Epoch: a.epoch, Held: held, Decided: func(id checkpoint.ID) bool { return id <= decided },
+		}) {
+			names = append(names, d.Name)
+		}
+		x.deleteObjects(names)
+	})
+}

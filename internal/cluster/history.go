@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/staunchdev/staunch/internal/checkpoint"
+)
+
+// keptFailures bounds how many failed checkpoints wait to be kept with the next
+// one that completes.
+const keptFailures = 16
+
+// report tells of a checkpoint that completed, was committed, or failed: one
+// line of log, one event, and for failures an entry that the next manifest
+// keeps.
+func (x *Execution) report(a *attempt, s checkpoint.Stats) {
+	switch {
+	case s.Failure != nil:
+		delete(a.enumAt, s.ID)
+		a.littered = true
+		x.metrics.add("checkpoints.failed", 1)
+		x.failed = append(x.failed, s)
+		if n := len(x.failed) - keptFailures; n > 0 {
+			x.failed = x.failed[n:]
+		}
+		level := slog.LevelWarn
+		if !s.Failure.Reason.Counts() {
+			level = slog.LevelInfo
+		}
+		x.log.Log(a.ctx, level, "checkpoint failed", "id", s.ID, "reason", s.Failure.String(),
+			"phase", s.Failure.Phase.String(), "after", time.Duration(s.Failure.At-s.Triggered))
+		x.emit(CheckpointFailed{s})
+		x.wishes.ended(s)
+	case s.ID <= a.reported:
+		x.log.Debug("checkpoint committed", "id", s.ID, "commit", time.Duration(s.Committed-s.Appended))
+	default:
+		delete(a.enumAt, s.ID)
+		a.completed, a.reported = true, s.ID
+		if a.littered && !a.ending {
+			a.littered = false
+			x.collectGarbage(a, s.ID)
+		}
+		x.health.completed(x, s)
+		x.metrics.checkpointed(s)
+		if done, ok := a.inputDone(s); ok {
+			x.metrics.set("input.done_permille", done)
+		}
+		w := slowest(s)
+		x.log.Info("checkpoint", "id", s.ID, "duration", time.Duration(s.Appended-s.Triggered), "bytes", s.Bytes,
+			"slowest_phase", w.phase, "phase_duration", w.duration, "subtask", w.subtask, "channel", w.channel)
+		x.emit(Checkpointed{s})
+		x.wishes.ended(s)
+	}
+}
+
+// wait is the part of a checkpoint that took longest, and where.
+type wait struct {
+	phase    string
+	duration time.Duration
+	subtask  string
+	channel  string // the last channel to deliver its barrier, for alignment
+}
+
+// slowest finds what a checkpoint waited for longest. The phases of different
+// subtasks overlap, so this is the longest single wait, not a share of the
+// duration.
+func slowest(s checkpoint.Stats) wait {
+	var w wait
+	take := func(phase string, d int64, t *checkpoint.SubtaskStats) {
+		if time.Duration(d) <= w.duration {
+			return
+		}
+		w = wait{phase: phase, duration: time.Duration(d)}
+		if t != nil {
+			w.subtask = t.Subtask.String()
+			if phase == "alignment" {
+				w.channel = lastChannel(*t)
+			}
+		}
+	}
+	if s.Enumerated != 0 {
+		take("enumerators", s.Enumerated-s.Triggered, nil)
+	}
+	for i := range s.Subtasks {
+		t := &s.Subtasks[i]
+		if t.First != 0 {
+			take("start", t.First-s.Triggered, t)
+		}
+		take("alignment", t.Alignment, t)
+		take("prepare", t.Prepare, t)
+		take("sync", t.Sync, t)
+		take("async", t.Async, t)
+	}
+	if s.Published != 0 {
+		take("publish", s.Published-s.LastAck, nil)
+	}
+	if s.Appended != 0 {
+		take("append", s.Appended-s.Published, nil)
+	}
+	return w
+}
+
+// lastChannel names the sender whose barrier arrived last.
+func lastChannel(t checkpoint.SubtaskStats) string {
+	last := -1
+	for i, c := range t.Channels {
+		if last < 0 || c.Arrived > t.Channels[last].Arrived {
+			last = i
+		}
+	}
+	if last < 0 {
+		return ""
+	}
+	return t.Channels[last].From.String()
+}
+
+// healthState is the age of the last completed checkpoint: what a failure now
+// would go back to.
+type healthState struct {
+	since    int64 // when the newest checkpoint was triggered, or the job began
+	degraded int   // intervals, in steps of healthAfter, already told
+}
+
+// healthAfter is after how many intervals without a completed checkpoint the
+// job counts as degraded.
+const healthAfter = 5
+
+func (h *healthState) completed(x *Execution, s checkpoint.Stats) {
+	h.since = s.Triggered
+	if h.degraded > 0 {
+		h.degraded = 0
+		x.log.Info("checkpoints complete again", "id", s.ID)
+		x.emit(Health{})
+	}
+}
+
+// checkHealth tells, once a step, that the last checkpoint is growing old.
+func (x *Execution) checkHealth(a *attempt) {
+	interval := x.opt.Checkpoint.Interval
+	if interval <= 0 || a.ending {
+		return
+	}
+	age := time.Duration(x.env.Now() - x.health.since)
+	step := int(age / (healthAfter * max(interval, 100*time.Millisecond)))
+	if step <= x.health.degraded {
+		return
+	}
+	x.health.degraded = step
+	x.log.Warn("degraded: the last checkpoint is old", "age", age.Round(time.Millisecond), "interval", interval)
+	x.emit(Health{Degraded: true, Age: age})
+}
+
+// inputDone is how much of the input lies before a checkpoint, in thousandths,
+// where every split says how large it is in the unit of its position.
+func (a *attempt) inputDone(s checkpoint.Stats) (permille int64, ok bool) {
+	var read, size int64
+	for _, h := range a.hosts {
+		if h == nil {
+			continue
+		}
+		for _, w := range h.sizes() {
+			if w <= 0 {
+				return 0, false
+			}
+			size += w
+		}
+	}
+	if size == 0 {
+		return 0, false
+	}
+	for _, t := range s.Subtasks {
+		for _, sp := range t.Splits {
+			read += sp.N
+		}
+	}
+	return min(read*1000/size, 1000), true
+}
