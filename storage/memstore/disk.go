@@ -140,6 +140,13 @@ func (d *Disk) History() []Event {
 	return slices.Clone(d.history)
 }
 
+// HistoryFrom returns what happened after the first n events.
+func (d *Disk) HistoryFrom(n int) []Event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.history[n:])
+}
+
 // Names returns the names of the objects that are there, ascending.
 func (d *Disk) Names() []string {
 	d.mu.Lock()

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/staunchdev/staunch/storage"
+	"github.com/staunchdev/staunch/storage/memstore"
+)
+
+// fate decides what becomes of a call of the store.
+func (p *process) fate(op memstore.Op) memstore.Outcome {
+	w := p.w
+	if p.cur != nil && w.happens(w.slowStore) {
+		p.Sleep(context.Background(), time.Duration(w.rng.Int64N(3*int64(w.timeout))))
+	}
+	w.audit.look()
+	out := p.outcome(op)
+	if w.Trace != nil && op.Verb != memstore.Append {
+		w.tracef("%v: %v -> %s", p, op, fates[out.Fate])
+	}
+	return out
+}
+
+var fates = [...]string{"proceeds", "refused", "request lost", "reply lost", "delayed", "unsynced", "truncated", "damaged"}
+
+func (p *process) outcome(op memstore.Op) memstore.Outcome {
+	w := p.w
+	switch {
+	case strings.HasPrefix(op.Name, "probe/"):
+		return memstore.Outcome{}
+	case p.outageUntil > w.now:
+		if op.Verb == memstore.Create || op.Verb == memstore.Commit || op.Verb == memstore.Delete {
+			return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseRequest, memstore.LoseReply, memstore.Delay)}
+		}
+		return memstore.Unreachable()
+	case op.Verb == memstore.Create || op.Verb == memstore.Commit:
+		return p.createFate(op)
+	case op.Verb == memstore.Delete:
+		w.audit.deleting(p, op.Name)
+		switch {
+		case w.happens(w.refuse):
+			return memstore.Outcome{Fate: memstore.Refuse}
+		case w.happens(w.unknown):
+			return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseReply, memstore.Delay)}
+		}
+	case op.Verb == memstore.Write || op.Verb == memstore.Append:
+		if w.happens(w.refuse) {
+			return memstore.Outcome{Fate: memstore.Refuse}
+		}
+	case w.happens(w.unreadable):
+		return memstore.Unreachable()
+	}
+	return memstore.Outcome{}
+}
+
+// createFate also plays the deaths of a process around a create in the log: it
+// may be there or not, or come to be there much later.
+func (p *process) createFate(op memstore.Op) memstore.Outcome {
+	w := p.w
+	if strings.HasPrefix(op.Name, "log/") {
+		w.appends++
+		if !w.calm && once(&w.crashLog, w.appends) {
+			p.doomed = true
+			switch w.rng.IntN(5) {
+			case 0:
+				return memstore.Outcome{Fate: memstore.LoseRequest}
+			case 1:
+				return memstore.Outcome{Fate: memstore.Delay}
+			case 2:
+				return p.unsynced(op)
+			}
+			return memstore.Outcome{}
+		}
+	}
+	switch {
+	case w.happens(w.outage):
+		// From here on this process does not reach the store for a while, and
+		// nobody knows whether this create has.
+		p.outageUntil = w.now + w.rng.Int64N(3*int64(w.giveUp))
+		w.failNext = w.rng.IntN(2) == 0
+		return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseReply, memstore.Delay)}
+	case w.happens(w.refuse):
+		return memstore.Outcome{Fate: memstore.Refuse, Err: storage.ErrUnreachable}
+	case w.happens(w.unknown):
+		return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseReply, memstore.Delay, memstore.Delay)}
+	case w.happens(w.unsynced):
+		return p.unsynced(op)
+	}
+	if strings.HasPrefix(op.Name, "log/") {
+		w.halfLinked = false
+	}
+	return memstore.Outcome{}
+}
+
+// unsynced has the process die between the link of a name and the sync of its
+// directory: the object is visible, but not durable. Of the log only the last
+// record is, since a directory keeps the order of its names.
+func (p *process) unsynced(op memstore.Op) memstore.Outcome {
+	p.doomed = true
+	if strings.HasPrefix(op.Name, "log/") {
+		if p.w.halfLinked {
+			return memstore.Outcome{}
+		}
+		p.w.halfLinked = true
+	}
+	return memstore.Outcome{Fate: memstore.Unsynced}
+}
+
+func pickFate(w *world, fs ...memstore.Fate) memstore.Fate { return fs[w.rng.IntN(len(fs))] }

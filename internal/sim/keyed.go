@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/staunchdev/staunch/codec"
+	"github.com/staunchdev/staunch/internal/checkpoint"
+	"github.com/staunchdev/staunch/internal/element"
+	"github.com/staunchdev/staunch/internal/operator"
+	"github.com/staunchdev/staunch/internal/statefile"
+	"github.com/staunchdev/staunch/internal/statestore"
+)
+
+// line is what the account of a key says of an order: the how-many-th of the
+// key it is, and the balance behind it.
+type line struct {
+	Order   order
+	N       uint32
+	Balance int64
+}
+
+// total is what a bucket of keys says of a line.
+type total struct {
+	Line   line
+	Bucket uint32
+	N      uint32
+	Sum    int64
+}
+
+// account is the state of a key. It is large enough that the state of some seeds
+// needs objects of its own, and that of others is kept in the manifest.
+type account struct {
+	N       uint32
+	Balance int64
+	Notes   [24]uint64
+}
+
+// bucketOf is the key of the second stage.
+func bucketOf(l line) uint32 { return l.Order.Key % 3 }
+
+func enter(a account, o order) (account, line) {
+	a.N++
+	a.Balance += int64(o.Amount)
+	a.Notes[a.N%uint32(len(a.Notes))] = uint64(o.Pos)
+	return a, line{o, a.N, a.Balance}
+}
+
+func sumUp(a account, l line) (account, total) {
+	a.N++
+	a.Balance += l.Balance
+	return a, total{l, bucketOf(l), a.N, a.Balance}
+}
+
+// keyed is an operator with one keyed state, over the real store.
+type keyed[In, Out any] struct {
+	operator.Base
+	w     *world
+	name  string
+	keyOf func(In) uint32
+	fold  func(account, In) (account, Out)
+	cost  int64
+	out   operator.Output[Out]
+	rt    *operator.Runtime
+	store *statestore.Store
+	keyer *statestore.Keyer[uint32]
+	state *statestore.Table
+}
+
+func stateDecl() statestore.Decl {
+	v, err := statestore.ValueOf[account](nil)
+	schema := codec.For[account]().Schema()
+	return statestore.Decl{Name: "account", Kind: checkpoint.ValueState, Value: v, ValueSchema: &schema, Err: err}
+}
+
+func (o *keyed[In, Out]) Open(rt *operator.Runtime) error {
+	o.rt = rt
+	key, err := statestore.KeyOf[uint32]()
+	if err != nil {
+		return err
+	}
+	o.store = statestore.New(statestore.Config{Key: key, Range: rt.Range, Seed: rt.HashSeed, Now: rt.Now})
+	if o.keyer, err = statestore.KeyerOf[uint32](o.store); err != nil {
+		return err
+	}
+	if o.state, err = o.store.Declare(stateDecl()); err != nil {
+		return err
+	}
+	if rt.Restore == nil {
+		return nil
+	}
+	rt.Exec(func(ctx context.Context) {
+		err = o.store.Restore(ctx, rt.Store, rt.Restore.Op.States, rt.Restore.Objects)
+	}, func() {
+		if err != nil {
+			rt.Fail(fmt.Errorf("operator %q: restore: %w", o.name, err))
+		}
+	})
+	return nil
+}
+
+func (o *keyed[In, Out]) Process(r *element.Run[In]) error {
+	for i, v := range r.Values {
+		if o.w.failNext || o.w.happens(o.w.userFails) {
+			o.w.failNext = false
+			if o.w.rng.IntN(2) == 0 {
+				panic(errInjected)
+			}
+			return errInjected
+		}
+		o.w.spend(o.cost)
+		k := o.keyOf(v)
+		h := uint64(0)
+		if r.Hashes != nil {
+			h = r.Hashes[i]
+		} else {
+			h = o.keyer.Hash(k)
+		}
+		if !o.rt.Range.Contains(h) {
+			return fmt.Errorf("key %d, hash %x, is not of this subtask", k, h)
+		}
+		o.keyer.Set(k, h)
+		a, _ := statestore.Get[account](o.state)
+		a, out := o.fold(a, v)
+		statestore.Set(o.state, a)
+		o.out.Emit(out)
+	}
+	o.store.EndKey()
+	return o.out.Flush()
+}
+
+func (o *keyed[In, Out]) Watermark(t int64) error { return o.out.Watermark(t) }
+
+func (o *keyed[In, Out]) Snapshot(b checkpoint.Barrier) (operator.Snapshot, error) {
+	sn, err := o.store.Snapshot(uint64(b.ID))
+	if errors.Is(err, statestore.ErrBusy) {
+		return nil, &operator.DeclineError{Reason: checkpoint.Busy}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &keyedSnapshot{sn, checkpoint.OperatorAck{Operator: o.name, Range: o.rt.Range}}, nil
+}
+
+func (o *keyed[In, Out]) Complete(id checkpoint.ID) error {
+	o.store.Confirm(uint64(id))
+	return nil
+}
+
+type keyedSnapshot struct {
+	*statestore.Snapshot
+	ack checkpoint.OperatorAck
+}
+
+func (s *keyedSnapshot) Write(ctx context.Context, p *statefile.Packer) (ack checkpoint.OperatorAck, err error) {
+	s.ack.States, err = s.Snapshot.Write(ctx, p)
+	return s.ack, err
+}

@@ -1,0 +1,356 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/staunchdev/staunch/internal/checkpoint"
+	"github.com/staunchdev/staunch/internal/cluster"
+	"github.com/staunchdev/staunch/storage/memstore"
+)
+
+// process is one start of the job. It is the cluster.Env of its execution.
+//
+// What a process does off the leader's loop runs in coroutines that switch at
+// every call of the store or of the bank, so that anything may happen between
+// two calls. Killing a process unwinds its coroutines where they stand; its
+// store handle is dead before that, so nothing they do on the way out counts.
+type process struct {
+	w           *world
+	n           int
+	takeover    bool
+	startedAt   int64
+	exec        *cluster.Execution
+	store       *memstore.Store
+	alive       bool
+	doomed      bool  // to be killed before anyone else is run
+	pausedUntil int64 // as by a long stop of the machine
+	outageUntil int64 // it does not reach the store
+	actors      []*actor
+	cur         *actor // whose coroutine runs
+
+	// Of the current attempt.
+	epoch             checkpoint.Epoch
+	completes, aborts []checkpoint.ID
+	lostMail          bool // a Complete was lost on the way
+
+	stale     []staleMail
+	staleAcks []checkpoint.Ack
+}
+
+func (p *process) String() string { return fmt.Sprintf("process %d", p.n) }
+
+// start starts the job once more.
+func (w *world) start(takeover bool) {
+	w.started++
+	p := &process{w: w, n: w.started, takeover: takeover, startedAt: w.now, alive: true}
+	w.procs = append(w.procs, p)
+	if takeover {
+		w.result.Rivals++
+	}
+	w.tracef("%v starts, takeover %v", p, takeover)
+	p.store = w.disk.Open()
+	p.store.Yield = func(memstore.Op) { p.yield() }
+	p.store.Hook = p.fate
+	p.add(&actor{kind: leading, name: "leader", weight: 2 + w.rng.IntN(8)})
+	p.exec = cluster.New(context.Background(), w.job(p), w.options(p))
+	p.exec.Begin()
+}
+
+// end removes a process, whatever it is doing.
+func (p *process) end() {
+	p.alive = false
+	p.store.Kill()
+	p.w.procs = slices.DeleteFunc(p.w.procs, func(o *process) bool { return o == p })
+	actors := p.actors
+	p.actors = nil
+	for _, a := range actors {
+		if a.kind == working {
+			p.cur, a.co.dying = a, true
+			a.co.stop()
+		}
+	}
+	p.cur = nil
+	p.w.bank.unlock(p)
+}
+
+// drain lets the work of a process that has done its job end, as if the program
+// took its time to exit. What sleeps is left.
+func (p *process) drain() {
+	for p.alive {
+		i := slices.IndexFunc(p.actors, func(a *actor) bool { return a.kind == working && a.asleep == nil })
+		if i < 0 {
+			return
+		}
+		p.w.run(p.actors[i])
+	}
+}
+
+// kind is what an actor is.
+type kind uint8
+
+const (
+	leading  kind = iota + 1 // the leader's inbox
+	stepping                 // a subtask
+	working                  // a coroutine
+)
+
+// actor is something that can be run next.
+type actor struct {
+	p      *process
+	kind   kind
+	name   string
+	weight int
+	dry    bool  // had nothing to do; until something else of the process is done
+	at     int64 // a subtask: may have something then; a coroutine: sleeps until then
+
+	stepper cluster.Stepper
+	closed  func()
+
+	co     *coroutine
+	asleep context.Context // of the sleep; nil: awake
+}
+
+func (p *process) add(a *actor) {
+	a.p = p
+	p.actors = append(p.actors, a)
+	p.wet()
+}
+
+func (p *process) remove(a *actor) {
+	p.actors = slices.DeleteFunc(p.actors, func(o *actor) bool { return o == a })
+}
+
+// wet says that something was done: everyone may have something to do again.
+func (p *process) wet() {
+	for _, a := range p.actors {
+		a.dry = false
+	}
+}
+
+// ready says whether running a may do something.
+func (a *actor) ready(now int64) bool {
+	switch {
+	case a.asleep != nil:
+		return a.at <= now || a.asleep.Err() != nil
+	case a.dry:
+		return a.at != 0 && a.at <= now
+	}
+	return true
+}
+
+func (a *actor) run() {
+	p := a.p
+	switch a.kind {
+	case leading:
+		if !p.exec.Step() {
+			a.dry = true
+			return
+		}
+		select {
+		case <-p.exec.Done():
+			_, err := p.exec.Wait()
+			p.w.ended(p, err)
+			return
+		default:
+		}
+	case stepping:
+		st := a.stepper.Step()
+		a.at = st.At
+		if st.Closed {
+			p.remove(a)
+			a.closed()
+		} else if !st.Worked {
+			a.dry = true
+			return
+		}
+		a.at = 0
+	case working:
+		p.w.tracef("%v: %s", p, a.name)
+		p.cur = a
+		done, _ := a.co.next()
+		p.cur = nil
+		if done {
+			p.remove(a)
+			p.w.idle = append(p.w.idle, a.co)
+		}
+	}
+	p.wet()
+}
+
+// killed is what a coroutine of a dead process panics with.
+type killed struct{}
+
+// yield lets others run. Work that a subtask does on its own goroutine (inline
+// snapshots) does not switch.
+func (p *process) yield() {
+	if p.cur == nil {
+		return
+	}
+	if c := p.cur.co; c.dying || !c.out(false) {
+		c.dying = true
+		panic(killed{})
+	}
+}
+
+// Now implements cluster.Env.
+func (p *process) Now() int64 { return p.w.now }
+
+// Go implements cluster.Env.
+func (p *process) Go(name string, work func()) {
+	if !p.alive {
+		return
+	}
+	c := p.w.coroutine()
+	c.work = work
+	p.add(&actor{kind: working, name: name, weight: 1 + p.w.rng.IntN(p.w.workSpread), co: c})
+}
+
+// coroutine runs pieces of work one after the other: new ones cost a stack that
+// has to grow first.
+type coroutine struct {
+	work  func()
+	next  func() (done, ok bool)
+	stop  func()
+	out   func(done bool) bool
+	dying bool
+}
+
+// coroutine returns one that has no work.
+func (w *world) coroutine() *coroutine {
+	if n := len(w.idle); n > 0 {
+		c := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		return c
+	}
+	c := &coroutine{}
+	c.next, c.stop = iter.Pull(func(out func(bool) bool) {
+		c.out = out
+		for c.run() && out(true) {
+		}
+	})
+	return c
+}
+
+// run runs the work, and says whether the coroutine may be used again.
+func (c *coroutine) run() (ok bool) {
+	defer func() {
+		if c.dying {
+			recover()
+		}
+	}()
+	c.work()
+	return !c.dying
+}
+
+// Sleep implements cluster.Env.
+func (p *process) Sleep(ctx context.Context, d time.Duration) error {
+	a := p.cur
+	if a == nil {
+		return ctx.Err()
+	}
+	a.asleep, a.at = ctx, p.w.now+int64(d)
+	p.yield()
+	a.asleep, a.at = nil, 0
+	return ctx.Err()
+}
+
+// After implements cluster.Env.
+func (p *process) After(d time.Duration, f func()) func() {
+	t := &timer{p: p, at: p.w.now + max(int64(d), 0), f: f}
+	p.w.timers.add(t)
+	return func() { t.f = nil }
+}
+
+// Drive implements cluster.Env.
+func (p *process) Drive(s cluster.Stepper, closed func()) {
+	weight := 10
+	if p.w.rng.IntN(6) == 0 {
+		weight = 1 // a slow subtask
+	}
+	p.add(&actor{kind: stepping, name: "subtask", weight: weight, stepper: s, closed: closed})
+}
+
+// Nonce implements cluster.Env.
+func (p *process) Nonce() (b [16]byte) {
+	p.w.nonces++
+	binary.BigEndian.PutUint64(b[:], p.w.rng.Uint64())
+	binary.BigEndian.PutUint64(b[8:], p.w.nonces)
+	b[0], b[7] = b[7], byte(p.w.nonces)
+	return b
+}
+
+// timer calls f at a time, unless its process is dead by then.
+type timer struct {
+	p   *process
+	at  int64
+	seq uint64
+	f   func()
+}
+
+func (t *timer) fire() {
+	if t.p.alive && t.f != nil {
+		t.f()
+		t.p.wet()
+	}
+}
+
+// timerQueue has the earliest timer first; among equals the oldest.
+type timerQueue struct {
+	h   timerHeap
+	seq uint64
+}
+
+func (q *timerQueue) add(t *timer) {
+	q.seq++
+	t.seq = q.seq
+	heap.Push(&q.h, t)
+}
+
+func (q *timerQueue) pop() { heap.Pop(&q.h) }
+
+// first is the earliest timer that may still fire. One of a paused process
+// fires when that goes on.
+func (q *timerQueue) first() *timer {
+	for len(q.h) > 0 {
+		t := q.h[0]
+		switch {
+		case !t.p.alive || t.f == nil:
+			q.pop()
+		case t.at < t.p.pausedUntil:
+			t.at = t.p.pausedUntil
+			heap.Fix(&q.h, 0)
+		default:
+			return t
+		}
+	}
+	return nil
+}
+
+func (q *timerQueue) due(now int64) *timer {
+	if t := q.first(); t != nil && t.at <= now {
+		return t
+	}
+	return nil
+}
+
+type timerHeap []*timer
+
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *timerHeap) Push(x any)   { *h = append(*h, x.(*timer)) }
+func (h *timerHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return t
+}
