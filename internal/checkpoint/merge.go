@@ -182,6 +182,8 @@ func (x *merger) state(meta StateMeta, parts []part) (StateManifest, error) {
 			}
 			sm.Entries += s.Entries
 			sm.Bytes += s.Bytes
+			// The greatest one: what was dead for one subtask may have been left out.
+			sm.TTLFloor = max(sm.TTLFloor, s.TTLFloor)
 			for _, seg := range s.Segments {
 				seg, err := x.segment(seg, s.Objects)
 				if err != nil {
