@@ -38,6 +38,7 @@ func (x *Execution) appendRecord(r ckptlog.Record, then func(error)) {
 			then(err)
 			x.trim()
 			done()
+			x.tryClose(x.att)
 		})
 	})
 }
@@ -108,6 +109,7 @@ func (x *Execution) logCall(name string, call func(*ckptlog.Log, context.Context
 			}
 			then(err)
 			done()
+			x.tryClose(x.att)
 		})
 	})
 }

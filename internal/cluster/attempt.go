@@ -154,10 +154,19 @@ func (x *Execution) launch(a *attempt) {
 		return
 	}
 	x.emit(Started{Restored: d.Restored, Epoch: a.epoch})
-	x.log.Info("attempt started", "epoch", a.epoch.String(), "restored", d.Restored, "lineage", a.lineage)
+	about := []any{"epoch", a.epoch.String(), "restored", d.Restored, "lineage", a.lineage}
+	if a.restored != nil {
+		about = append(about, "age", time.Duration(x.env.Now()-a.restored.manifest.Triggered).Round(time.Millisecond))
+	}
+	x.log.Info("attempt started", about...)
 	x.tell(a, checkpoint.Started{})
 	x.handOverSplits(a)
-	x.collectGarbage(a, 0)
+	if x.attempts == 1 || x.littered {
+		// Otherwise the attempt before has left nothing behind, and restarts in a
+		// row do not each list the whole store.
+		x.littered = false
+		x.collectGarbage(a, 0)
+	}
 }
 
 func (x *Execution) coordinatorConfig(a *attempt) checkpoint.Config {
@@ -234,11 +243,15 @@ func (x *Execution) endFinal(a *attempt) {
 
 // tryClose goes on once nothing of the attempt runs any more.
 func (x *Execution) tryClose(a *attempt) {
-	if x.att != a || x.finished || !a.ending || !a.closed || !a.stopped || a.works > 0 || a.telling {
+	if a == nil || x.att != a || x.finished || !a.ending || !a.closed || !a.stopped || a.works > 0 || a.telling {
 		return
+	}
+	if a.succeeded && !a.fatal && !x.logCalls.idle() {
+		return // what the last checkpoint made superfluous is still being disposed of
 	}
 	a.cancel(errEnded)
 	x.att = nil
+	x.littered = x.littered || a.littered
 	if a.coord != nil {
 		x.nextID = a.coord.NextID()
 	}
@@ -279,7 +292,7 @@ func (x *Execution) watchStuck(a *attempt) {
 			if a.cause != nil {
 				err = fmt.Errorf("%w (stopping because: %w)", err, a.cause)
 			}
-			x.log.Error("job is stuck; the process must end before it runs again", "err", err)
+			x.log.Error("job is stuck; the process must end before it runs again", "err", err, "stacks", stuckStacks())
 			x.att = nil
 			x.finish(err)
 		})
@@ -365,7 +378,8 @@ func (x *Execution) restart(a *attempt) {
 		if p.Attempts > 0 {
 			a.cause = fmt.Errorf("failed %d times in a row, the last time: %w", x.restarts.consecutive+1, a.cause)
 		}
-		x.finish(a.cause)
+		x.given = a.cause
+		x.collectLast(a, func() { x.finish(a.cause) })
 		return
 	}
 	delay := x.restarts.delay(p, x.env.Nonce()[0])

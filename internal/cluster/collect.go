@@ -49,7 +49,7 @@ func (x *Execution) deleteObjects(names []string) {
 	if len(names) == 0 {
 		return
 	}
-	x.async("delete objects", func(ctx context.Context) error {
+	remove := func(ctx context.Context) error {
 		var first error
 		for _, name := range names {
 			if err := x.opt.Store.Delete(ctx, name); err != nil && first == nil {
@@ -57,11 +57,18 @@ func (x *Execution) deleteObjects(names []string) {
 			}
 		}
 		return first
-	}, func(err error) {
-		if err != nil && !x.finished {
-			x.log.Warn("some objects of disposed checkpoints could not be deleted; the next start tries again", "err", err)
+	}
+	told := func(err error) {
+		if err != nil && !x.finished && x.ctx.Err() == nil {
+			x.littered = true
+			x.log.Warn("some objects of disposed checkpoints could not be deleted; a later collection tries again", "err", err)
 		}
-	})
+	}
+	if x.att != nil {
+		x.inAttempt(x.att, "delete objects", remove, told)
+	} else {
+		x.async("delete objects", remove, told)
+	}
 }
 
 // collectGarbage deletes what crashes and aborted checkpoints left behind. It
@@ -71,20 +78,13 @@ func (x *Execution) deleteObjects(names []string) {
 // cannot be read holds is unknown, so then nothing is deleted.
 func (x *Execution) collectGarbage(a *attempt, decided checkpoint.ID) {
 	var listing []string
-	x.inAttempt(a, "list objects", func(ctx context.Context) error {
-		for _, prefix := range []string{checkpoint.ObjectPrefix, checkpoint.ManifestPrefix} {
-			infos, err := x.opt.Store.List(ctx, prefix)
-			if err != nil {
-				return fmt.Errorf("list %s: %w", prefix, err)
-			}
-			for _, i := range infos {
-				listing = append(listing, i.Name)
-			}
-		}
-		return nil
+	x.inAttempt(a, "list objects", func(ctx context.Context) (err error) {
+		listing, err = x.listObjects(ctx)
+		return err
 	}, func(err error) {
 		if err != nil || a.ending {
 			if err != nil {
+				x.littered = true
 				x.log.Warn("left-over objects are not collected", "err", err)
 			}
 			return
@@ -93,6 +93,70 @@ func (x *Execution) collectGarbage(a *attempt, decided checkpoint.ID) {
 			if err == nil && x.att == a {
 				x.readHeld(a, listing, decided)
 			}
+		})
+	})
+}
+
+func (x *Execution) listObjects(ctx context.Context) (names []string, err error) {
+	for _, prefix := range []string{checkpoint.ObjectPrefix, checkpoint.ManifestPrefix} {
+		infos, err := x.opt.Store.List(ctx, prefix)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", prefix, err)
+		}
+		for _, i := range infos {
+			names = append(names, i.Name)
+		}
+	}
+	return names, nil
+}
+
+// collectLast deletes what the failed checkpoints of a job left behind that is
+// given up: nobody may start it again soon. Nothing of the attempt runs any
+// more. The order is that of collectGarbage; then is called whatever comes of it.
+func (x *Execution) collectLast(a *attempt, then func()) {
+	if !a.littered {
+		then()
+		return
+	}
+	var listing []string
+	x.async("list objects", func(ctx context.Context) (err error) {
+		listing, err = x.listObjects(ctx)
+		return err
+	}, func(err error) {
+		if err != nil || x.finished {
+			then()
+			return
+		}
+		x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(err error) {
+			if err != nil {
+				then()
+				return
+			}
+			retained := x.view.Retained()
+			x.async("delete objects", func(ctx context.Context) error {
+				held := map[string]bool{}
+				for _, r := range retained {
+					m, err := ReadManifest(ctx, x.opt.Store, r)
+					if err != nil {
+						return err // what it holds is unknown, so nothing is deleted
+					}
+					for _, name := range objectsOf(r.Manifest.Name, m).names() {
+						held[name] = true
+					}
+				}
+				ended := checkpoint.Epoch{Generation: a.epoch.Generation, Attempt: a.epoch.Attempt + 1}
+				for _, d := range checkpoint.Garbage(listing, checkpoint.GarbageView{Epoch: ended, Held: held}) {
+					if err := x.opt.Store.Delete(ctx, d.Name); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, func(err error) {
+				if err != nil {
+					x.log.Warn("left-over objects of failed checkpoints are left to the next start", "err", err)
+				}
+				then()
+			})
 		})
 	})
 }

@@ -109,7 +109,6 @@ func (x *Execution) setTimer(a *attempt, t checkpoint.SetTimer) {
 	a.timers[key] = x.env.After(d, func() {
 		x.in.post(func() {
 			if t.Kind == checkpoint.TimerDue {
-				x.checkHealth(a)
 				x.tell(a, checkpoint.Due{})
 			} else {
 				x.tell(a, checkpoint.TimerFired{ID: t.ID})

@@ -135,12 +135,25 @@ func (h *healthState) completed(x *Execution, s checkpoint.Stats) {
 	}
 }
 
-// checkHealth tells, once a step, that the last checkpoint is growing old.
-func (x *Execution) checkHealth(a *attempt) {
+// watchHealth looks at the age of the last checkpoint by a timer of its own: a
+// job whose checkpoints are no longer even triggered must be noticed too.
+func (x *Execution) watchHealth() {
 	interval := x.opt.Checkpoint.Interval
-	if interval <= 0 || a.ending {
+	if interval <= 0 {
 		return
 	}
+	x.env.After(max(interval/2, 100*time.Millisecond), func() {
+		x.in.post(func() {
+			if !x.finished {
+				x.checkHealth(interval)
+				x.watchHealth()
+			}
+		})
+	})
+}
+
+// checkHealth tells, once a step, that the last checkpoint is growing old.
+func (x *Execution) checkHealth(interval time.Duration) {
 	age := time.Duration(x.env.Now() - x.health.since)
 	step := int(age / (healthAfter * max(interval, 100*time.Millisecond)))
 	if step <= x.health.degraded {

@@ -54,6 +54,8 @@ type Execution struct {
 	metrics  metrics
 	failed   []checkpoint.Stats // failed since the last completed one; kept with the next manifest
 
+	littered bool  // an earlier attempt may have left objects behind
+	given    error // why the job was given up; nil: it goes on
 	started  int64
 	finished bool
 	result   Result
@@ -205,7 +207,7 @@ func (x *Execution) stop(cause error) {
 	x.stopping = true
 	if x.att == nil {
 		x.cancel(cause)
-		x.finish(nil)
+		x.finish(x.given)
 		return
 	}
 	x.endAttempt(x.att, fmt.Errorf("stopped: %w", cause))

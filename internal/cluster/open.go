@@ -53,6 +53,7 @@ func (x *Execution) open() {
 		}
 		x.provedOwnership()
 		x.watchOwnership()
+		x.watchHealth()
 		x.health.since = x.env.Now()
 		x.metrics.restored(x.health.since)
 		x.begin()
@@ -72,7 +73,7 @@ func (x *Execution) lock() error {
 	case x.opt.Takeover:
 		x.log.Warn("taking the job over from an owner that lives", "owner", err)
 	default:
-		return fmt.Errorf("%w: %s: %w (take it over with -takeover)", ErrLocked, x.opt.Store, err)
+		return fmt.Errorf("%w: %w (take it over with -takeover)", ErrLocked, err)
 	}
 	return nil
 }

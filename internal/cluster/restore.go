@@ -161,7 +161,8 @@ func (r *restoredCheckpoint) mapTo(x *Execution) error {
 		return &permanentError{fmt.Errorf("restore checkpoint %d: %w", r.entry.ID, err)}
 	}
 	for _, d := range mapping.Dropped {
-		x.log.Warn("state is dropped", "checkpoint", r.entry.ID, "state", d)
+		entries, bytes := sizeOf(r.manifest, d)
+		x.log.Warn("state is dropped", "checkpoint", r.entry.ID, "state", d, "entries", entries, "bytes", bytes)
 	}
 	r.ops = make([]*operator.Restore, len(metas))
 	r.splits, r.enumerators = map[int][]checkpoint.Split{}, map[int][]byte{}
@@ -187,6 +188,19 @@ func (r *restoredCheckpoint) mapTo(x *Execution) error {
 		r.splits[node], r.enumerators[node] = r.old[op.Old].splits, r.old[op.Old].enumerator
 	}
 	return nil
+}
+
+// sizeOf is what a checkpoint holds of an operator, or of an operator/state.
+func sizeOf(m *checkpoint.Manifest, name string) (entries, bytes int64) {
+	for _, op := range m.Operators {
+		for _, s := range op.States {
+			if name == op.Name || name == op.Name+"/"+s.Name {
+				entries += s.Entries
+				bytes += s.Bytes
+			}
+		}
+	}
+	return entries, bytes
 }
 
 func (r *restoredCheckpoint) operator(node int) *operator.Restore {

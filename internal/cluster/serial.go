@@ -26,3 +26,5 @@ func (s *serial) next() {
 		s.next()
 	})
 }
+
+func (s *serial) idle() bool { return !s.busy && len(s.waiting) == 0 }

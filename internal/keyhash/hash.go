@@ -79,6 +79,35 @@ func For[K comparable](seed uint64) (Func[K], error) {
 	return func(k K) uint64 { return encoded(l, unsafe.Pointer(&k), seed) }, nil
 }
 
+// All returns a function that hashes keys to dst, which is as long. It is For
+// without a call for each key where keys are integers of 64 bits or strings.
+func All[K comparable](seed uint64) (func(dst []uint64, keys []K), error) {
+	hash, err := For[K](seed)
+	if err != nil {
+		return nil, err
+	}
+	a, b := whiten(seed)
+	switch t := reflect.TypeFor[K](); {
+	case t.Kind() == reflect.String:
+		return func(dst []uint64, keys []K) {
+			for i, s := range unsafe.Slice((*string)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)) {
+				dst[i] = xxh3.HashStringSeed(s, seed)
+			}
+		}, nil
+	case t.Size() == 8 && (reflect.Int <= t.Kind() && t.Kind() <= reflect.Uintptr):
+		return func(dst []uint64, keys []K) {
+			for i, x := range unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)) {
+				dst[i] = word(x, a, b)
+			}
+		}, nil
+	}
+	return func(dst []uint64, keys []K) {
+		for i, k := range keys {
+			dst[i] = hash(k)
+		}
+	}, nil
+}
+
 // word hashes an integer. The first fold brings high bits of the product down
 // to the low ones, the second spreads them over all.
 func word(x, a, b uint64) uint64 {
