@@ -59,12 +59,21 @@ func (c random) Data(_ string, synced, size int) (int, bool) {
 type inode struct {
 	dir          bool
 	now, durable map[string]*inode
+	moved        map[string]*inode // by names that a rename has taken away
 	data         []byte
 	synced       int
+	at           entry // where the last rename brought it
+}
+
+// entry is a name in a directory.
+type entry struct {
+	dir  *inode
+	base string
+	name string // from the root
 }
 
 func newDir() *inode {
-	return &inode{dir: true, now: map[string]*inode{}, durable: map[string]*inode{}}
+	return &inode{dir: true, now: map[string]*inode{}, durable: map[string]*inode{}, moved: map[string]*inode{}}
 }
 
 // WriteImage makes, in the empty directory to, what the disk may hold if the
@@ -80,7 +89,7 @@ func (r *Recorder) WriteImage(to string, n int, choice Choice) error {
 			return fmt.Errorf("replay %s %s: %w", verbNames[c.verb], c.name, err)
 		}
 	}
-	return root.write(to, "", choice)
+	return image{choice, map[entry]bool{}}.write(root, to, "")
 }
 
 func apply(root *inode, files map[int]*inode, c call) error {
@@ -114,13 +123,18 @@ func apply(root *inode, files map[int]*inode, c call) error {
 		d.now[base] = f
 	case remove:
 		delete(d.now, base)
-	case link:
+	case link, rename:
 		toUp, toBase := split(c.to)
 		to, err := root.find(toUp)
 		if err != nil {
 			return err
 		}
-		to.now[toBase] = d.now[base]
+		f := d.now[base]
+		to.now[toBase] = f
+		if c.verb == rename {
+			delete(d.now, base)
+			d.moved[base], f.at = f, entry{to, toBase, c.to}
+		}
 	}
 	return nil
 }
@@ -137,9 +151,34 @@ func (i *inode) find(name string) (*inode, error) {
 	return i, nil
 }
 
-func (i *inode) write(to, name string, choice Choice) error {
+// image is what is left, and what was decided about it.
+type image struct {
+	choice Choice
+	kept   map[entry]bool
+}
+
+// keeps decides, once, whether a change of an entry is kept. A rename is one
+// change of two entries: the old name goes only if the new one is there. (It may
+// be that both are, where a file system's journal ends between them.) But where
+// the directory of the old name was synced first, both may be gone: how much of
+// a rename that sync makes durable is not promised.
+func (m image) keeps(e entry) bool {
+	if k, decided := m.kept[e]; decided {
+		return k
+	}
+	k := m.choice.Entry(e.name)
+	if f := e.dir.moved[e.base]; k && f != nil && e.dir.now[e.base] == nil {
+		arrived := f.at.dir.now[f.at.base] == f
+		durable := f.at.dir.durable[f.at.base] == f
+		k = !arrived || durable || m.keeps(f.at)
+	}
+	m.kept[e] = k
+	return k
+}
+
+func (m image) write(i *inode, to, name string) error {
 	if !i.dir {
-		kept, zeros := choice.Data(name, i.synced, len(i.data))
+		kept, zeros := m.choice.Data(name, i.synced, len(i.data))
 		b := slices.Clone(i.data[:kept])
 		if zeros {
 			b = append(b, make([]byte, len(i.data)-kept)...)
@@ -153,13 +192,13 @@ func (i *inode) write(to, name string, choice Choice) error {
 	maps.Copy(names, i.durable)
 	for _, base := range slices.Sorted(maps.Keys(names)) {
 		child := i.durable[base]
-		if i.now[base] != child && choice.Entry(filepath.Join(name, base)) {
+		if i.now[base] != child && m.keeps(entry{i, base, filepath.Join(name, base)}) {
 			child = i.now[base]
 		}
 		if child == nil {
 			continue
 		}
-		if err := child.write(filepath.Join(to, base), filepath.Join(name, base), choice); err != nil {
+		if err := m.write(child, filepath.Join(to, base), filepath.Join(name, base)); err != nil {
 			return err
 		}
 	}

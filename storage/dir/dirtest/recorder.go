@@ -33,17 +33,18 @@ const (
 	link
 	remove
 	syncDir
+	rename
 	note
 )
 
-var verbNames = [...]string{"", "mkdir", "create", "write", "sync", "link", "remove", "syncdir", "note"}
+var verbNames = [...]string{"", "mkdir", "create", "write", "sync", "link", "remove", "syncdir", "rename", "note"}
 
 // call is one change. Files are numbered by their creation, since a name may be
 // given to several.
 type call struct {
 	verb verb
 	name string
-	to   string // link
+	to   string // link, rename
 	file int    // create, write, syncFile
 	data []byte // write
 	note any
@@ -108,6 +109,16 @@ func (r *Recorder) Link(old, name string) error {
 
 func (r *Recorder) Remove(name string) error {
 	return r.do(call{verb: remove, name: name}, func() error { return r.under.Remove(name) })
+}
+
+// Rename is for what writes beside the store and is recorded with it: the store
+// never renames. The FS below must have the method too.
+func (r *Recorder) Rename(from, to string) error {
+	under, ok := r.under.(interface{ Rename(from, to string) error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return r.do(call{verb: rename, name: from, to: to}, func() error { return under.Rename(from, to) })
 }
 
 func (r *Recorder) SyncDir(name string) error {

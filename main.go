@@ -1,0 +1,278 @@
+package staunch
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/staunchdev/staunch/connector"
+	"github.com/staunchdev/staunch/internal/ckptlog"
+	"github.com/staunchdev/staunch/internal/graph"
+)
+
+// The exit statuses of Main and Command.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitFenced = 3
+)
+
+// Main is the main function of a job's binary. It parses the command line (the
+// program's own flags in package flag, and those of the engine that the program
+// did not define), calls build, and carries out the verb. Options come from the
+// command line, then Job.Defaults, then the engine. Flags may stand before and
+// after the verb:
+//
+//	run (default)   run the job until its sources end or it is interrupted
+//	plan            print the graph and what it guarantees, and run nothing
+//	checkpoints     look into the storage, also while the job runs:
+//	    list                   what is kept, and what a start would resume from (default)
+//	    show [-barriers] [ID]  what a checkpoint holds and how it was taken
+//	    verify [ID]            read every byte again; 1 if something is wrong
+//	    gc [-dry-run]          delete what earlier starts have left
+//	    -o json                print JSON
+//
+// build must do no I/O: every verb calls it. SIGINT and SIGTERM stop the job, a
+// second one ends the process at once. Main exits the process: 0 if all went
+// well, 1 after a failure, 2 for a wrong command line, 3 if another owner has
+// taken the job over, which a supervisor must not answer with a restart.
+func Main(build func() *Job) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // from then on a signal does what it does by default
+	os.Exit(Command(ctx, os.Args[1:], os.Stdout, os.Stderr, build))
+}
+
+// Command is Main for tests and for programs with verbs of their own: it
+// returns the exit status.
+func Command(ctx context.Context, args []string, stdout, stderr io.Writer, build func() *Job) int {
+	c := &command{stdout: stdout, stderr: stderr, build: build}
+	if err := c.parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitUsage
+	}
+	return verbs[c.verb].run(ctx, c)
+}
+
+// verb is something that a job's binary can do.
+type verb struct {
+	about string
+	// flags adds the verb's own flags, which stand behind it.
+	flags func(c *command, fs *flag.FlagSet)
+	run   func(ctx context.Context, c *command) int
+}
+
+// verbs is where verbs are dispatched. It is filled by init, since usage, which
+// verbs call, lists it.
+var verbs map[string]verb
+
+func init() {
+	verbs = map[string]verb{
+		"run":  {about: "run the job until its sources end or it is interrupted", run: runVerb},
+		"plan": {about: "print the graph and what it guarantees, and run nothing", run: planVerb},
+		"checkpoints": {
+			about: "list, show [-barriers] [ID], verify [ID] or gc [-dry-run] the checkpoints that are kept; -o json",
+			flags: func(c *command, fs *flag.FlagSet) { c.checkpoints.addFlags(fs) }, run: checkpointsVerb,
+		},
+	}
+}
+
+// command is one call of Command.
+type command struct {
+	stdout, stderr io.Writer
+	build          func() *Job
+	verb           string
+	args           []string // behind the verb, without flags
+	options        Options
+	rate           int64
+	checkpoints    checkpointsFlags
+}
+
+// job builds the job.
+func (c *command) job() *Job {
+	j := c.build()
+	j.rate = c.rate
+	return j
+}
+
+// parse reads the command line. The first word that is no flag is the verb;
+// what is not known is reported with the usage.
+func (c *command) parse(args []string) error {
+	c.verb = "run"
+	fs := c.flagSet()
+	named := false
+	for {
+		if err := fs.Parse(args); err != nil {
+			return err
+		}
+		args = fs.Args()
+		switch {
+		case len(args) == 0:
+			if c.verb == "run" && len(c.args) > 0 || c.verb == "plan" && len(c.args) > 0 {
+				return c.wrong(fs, "%s takes no arguments, but was given %q", c.verb, c.args)
+			}
+			return nil
+		case named:
+			c.args = append(c.args, args[0])
+		default:
+			v, ok := verbs[args[0]]
+			if !ok {
+				return c.wrong(fs, "unknown verb %q", args[0])
+			}
+			named, c.verb = true, args[0]
+			if v.flags != nil {
+				v.flags(c, fs)
+			}
+		}
+		args = args[1:]
+	}
+}
+
+func (c *command) wrong(fs *flag.FlagSet, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	fmt.Fprintln(c.stderr, err)
+	fs.Usage()
+	return err
+}
+
+// flagSet has the program's flags and those of the engine that it did not
+// define itself.
+func (c *command) flagSet() *flag.FlagSet {
+	fs := flag.NewFlagSet(filepath.Base(os.Args[0]), flag.ContinueOnError)
+	fs.SetOutput(c.stderr)
+	flag.VisitAll(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			fs.Var(f.Value, f.Name, f.Usage)
+		}
+	})
+	engine := flag.NewFlagSet("", flag.ContinueOnError)
+	c.engineFlags(engine)
+	engine.VisitAll(func(f *flag.Flag) {
+		if fs.Lookup(f.Name) == nil {
+			fs.Var(f.Value, f.Name, f.Usage)
+		}
+	})
+	fs.Usage = func() {
+		fmt.Fprintf(c.stderr, "usage: %s [flags] [verb] [flags]\n\nverbs:\n", fs.Name())
+		for _, name := range slices.Sorted(maps.Keys(verbs)) {
+			fmt.Fprintf(c.stderr, "  %-12s %s\n", name, verbs[name].about)
+		}
+		fmt.Fprintln(c.stderr, "\nflags:")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+func (c *command) engineFlags(fs *flag.FlagSet) {
+	o := &c.options
+	fs.StringVar(&o.Storage, "storage", "", "`URL` of checkpoints: a directory, file:///path, s3://bucket/prefix, hdfs://host/path")
+	fs.TextVar(&o.Mode, "mode", Guarantee(0), "exactly-once, at-least-once or at-most-once")
+	fs.TextVar(&o.Require, "require", Guarantee(0), "refuse to start if the job cannot deliver this `guarantee` end to end")
+	fs.IntVar(&o.Parallelism, "parallelism", 0, "subtasks of an operator; 0: the number of processors less one")
+	fs.DurationVar(&o.Checkpoint.Interval, "interval", 0, "time between checkpoints; negative: only at the end")
+	fs.DurationVar(&o.Checkpoint.Timeout, "timeout", 0, "time after which a checkpoint is given up")
+	fs.IntVar(&o.Checkpoint.Retain, "retain", 0, "completed checkpoints to keep")
+	fs.BoolVar(&o.Fresh, "fresh", false, "start empty though there are checkpoints; output of earlier runs stays as it is")
+	fs.StringVar(&o.From, "from", "", "start from the checkpoint with this `id`, not from the latest")
+	fs.BoolVar(&o.AcceptRepeats, "accept-repeats", false, "with -from: go back behind what a sink has committed, and commit it again")
+	fs.BoolVar(&o.Takeover, "takeover", false, "start though another process seems to run the job; that one is fenced off")
+	fs.Func("drop-state", "let go of the state of an `operator`, or operator/state, that nothing claims any more; may be repeated", func(s string) error {
+		if s == "" {
+			return errors.New("a name is needed")
+		}
+		o.DropState = append(o.DropState, s)
+		return nil
+	})
+	fs.Int64Var(&c.rate, "rate", 0, "records a second of each source that has no rate of its own; 0: no limit")
+}
+
+// planVerb prints the plan.
+func planVerb(_ context.Context, c *command) int {
+	p, err := c.job().Plan(c.options)
+	if err != nil {
+		return c.failed(err)
+	}
+	fmt.Fprint(c.stdout, p)
+	return exitOK
+}
+
+// runVerb prints the plan, runs it, and sums up in one line.
+func runVerb(ctx context.Context, c *command) int {
+	j := c.job()
+	o := c.options
+	told := j.defaults.OnEvent
+	var shown *progress
+	o.OnEvent = func(e Event) {
+		switch e := e.(type) {
+		case Restored:
+			shown.say(fmt.Sprintf("resumed from checkpoint %d", e.ID))
+		case Fresh:
+			shown.say(fmt.Sprintf("fresh start, old output of %q: %s", e.Sink, e.Output))
+		}
+		shown.event(e)
+		if told != nil {
+			told(e)
+		}
+	}
+	if o.Log == nil && j.defaults.Log == nil && isTerminal(c.stderr) && isTerminal(c.stdout) {
+		// The line of progress tells what the log would tell at level info.
+		o.Log = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	p, err := j.Plan(o)
+	if err != nil {
+		return c.failed(err)
+	}
+	fmt.Fprintln(c.stdout, p)
+	shown = newProgress(c.stdout, p)
+	x, err := j.start(ctx, p)
+	if err != nil {
+		return c.failed(err)
+	}
+	shown.show(x.Metrics)
+	r, err := x.Wait()
+	shown.stop()
+	if err != nil {
+		return c.failed(err)
+	}
+	fmt.Fprintln(c.stdout, r.summary(p))
+	return exitOK
+}
+
+func (c *command) failed(err error) int {
+	fmt.Fprintln(c.stderr, err)
+	if errors.Is(err, ckptlog.ErrFenced) || errors.Is(err, connector.ErrFenced) {
+		return exitFenced
+	}
+	return exitFailed
+}
+
+// summary is the last line of run. It counts the records of the sources and of
+// the sinks whose count means records: those that are transactional, or all if
+// none is.
+func (r Result) summary(p *Plan) string {
+	var parts []string
+	count := func(name string) { parts = append(parts, fmt.Sprintf("%s=%d", name, r.Records[name])) }
+	transactional := slices.ContainsFunc(p.graph.Graph.Nodes, isTransactional)
+	for _, n := range p.graph.Graph.Nodes {
+		if n.Source != nil || n.Sink != nil && (!transactional || isTransactional(n)) {
+			count(n.Name)
+		}
+	}
+	return fmt.Sprintf("%s checkpoints=%d restarts=%d seconds=%.1f", strings.Join(parts, " "), r.Checkpoints, r.Restarts, r.Elapsed.Seconds())
+}
+
+func isTransactional(n graph.Node) bool {
+	return n.Sink != nil && n.Sink.Kind == graph.SinkTransactional
+}
