@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 )
 
-// disk is what the sink asks of the file system. It is an interface so that a
+// Disk is what the sink asks of the file system. It is an interface so that a
 // test can record the order of calls: what survives a loss of power depends on
 // which fsync came before which answer.
-type disk interface {
+type Disk interface {
 	// Create makes a file that must not exist.
-	Create(name string) (segment, error)
+	Create(name string) (Segment, error)
 	Open(name string) (io.ReadCloser, error)
 	Mkdir(name string) error
 	Rename(from, to string) error
@@ -25,8 +25,8 @@ type disk interface {
 	SyncDir(dir string) error
 }
 
-// segment is a file that is being written.
-type segment interface {
+// Segment is a file that is being written.
+type Segment interface {
 	io.WriteCloser
 	Sync() error
 }
@@ -34,7 +34,7 @@ type segment interface {
 // osDisk is the real one.
 type osDisk struct{}
 
-func (osDisk) Create(name string) (segment, error) {
+func (osDisk) Create(name string) (Segment, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 func (osDisk) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
@@ -63,7 +63,7 @@ func (osDisk) SyncDir(dir string) error {
 // mkdirAll makes dir and what is missing above it, from the top, and syncs the
 // entry of each before it makes the next. So where a directory exists only its
 // own entry may not be durable yet: a process may have died before the sync.
-func mkdirAll(d disk, dir string) error {
+func mkdirAll(d Disk, dir string) error {
 	parent := filepath.Dir(dir)
 	if fi, err := d.Stat(dir); err == nil {
 		if !fi.IsDir() {

@@ -34,7 +34,7 @@ func (r *recorder) note(verb string, names ...string) error {
 	return nil
 }
 
-func (r *recorder) Create(name string) (segment, error) {
+func (r *recorder) Create(name string) (Segment, error) {
 	if err := r.note("create", name); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (r *recorder) SyncDir(dir string) error {
 }
 
 type recordedSegment struct {
-	segment
+	Segment
 	r    *recorder
 	name string
 }
@@ -80,14 +80,14 @@ func (s recordedSegment) Write(p []byte) (int, error) {
 	if err := s.r.note("write", s.name); err != nil {
 		return 0, err
 	}
-	return s.segment.Write(p)
+	return s.Segment.Write(p)
 }
 
 func (s recordedSegment) Sync() error {
 	if err := s.r.note("sync", s.name); err != nil {
 		return err
 	}
-	return s.segment.Sync()
+	return s.Segment.Sync()
 }
 
 func recorded(t *testing.T) (*Sink[item], *recorder) {

@@ -31,12 +31,19 @@ type Sink[T any] struct {
 	// the new run's segments come beside the old ones.
 	SetAside bool
 
-	disk disk // nil: the real one
+	disk Disk // nil: the real one
 }
 
 // NewSink writes lines of c into files of dir.
 func NewSink[T any](dir string, c codec.Codec[T]) *Sink[T] {
 	return &Sink[T]{Dir: dir, Codec: c, Ext: ".jsonl"}
+}
+
+// WithDisk puts d in the place of the operating system's file system: tests
+// record its calls, or make them fail. It returns s.
+func (s *Sink[T]) WithDisk(d Disk) *Sink[T] {
+	s.disk = d
+	return s
 }
 
 // Spec implements connector.Sink.
@@ -176,7 +183,7 @@ func (s *Sink[T]) Recover(ctx context.Context, i connector.Instance, pending []c
 
 func (s *Sink[T]) staging() string { return filepath.Join(s.Dir, stagingDir) }
 
-func (s *Sink[T]) fs() disk {
+func (s *Sink[T]) fs() Disk {
 	if s.disk == nil {
 		return osDisk{}
 	}

@@ -20,14 +20,14 @@ const flushSize = 256 << 10
 
 // writer writes the segments of one subtask, one at a time.
 type writer[T any] struct {
-	disk  disk
+	disk  Disk
 	dir   string // of staged segments
 	i     connector.Instance
 	codec codec.Codec[T]
 	ext   string
 
 	buf  []byte  // encoded, not yet in the file
-	f    segment // nil: no record in this epoch yet
+	f    Segment // nil: no record in this epoch yet
 	name string  // of f
 	n    int     // segments begun
 	size int64   // in f
