@@ -13,7 +13,7 @@ import (
 )
 
 // Case A01, part a: a blocked channel is received up to its capacity.
-func TestBlockedChannelIsReceivedUpToItsCapacity(t *testing.T) {
+func TestReceivingWhileBlocked(t *testing.T) {
 	const capacity = 4
 	p := newPipeline(t, shape{sources: 2, keyed: 1, capacity: capacity, batch: 10})
 	a, b := p.readers[0], p.readers[1]
@@ -45,9 +45,11 @@ func TestBlockedChannelIsReceivedUpToItsCapacity(t *testing.T) {
 	if ack == nil {
 		t.Fatalf("no ack; declines %v", p.declines)
 	}
-	if n := ack.Operators[0].States[0].Entries; n != 350 {
+	n := ack.Operators[0].States[0].Entries
+	if n != 350 {
 		t.Errorf("the snapshot has %d records, not the 350 before the barriers", n)
 	}
+	t.Logf("accept: A's queue held %d of %d, its sender stalled then, B's 300 were processed, %d records in the snapshot", capacity, capacity, n)
 	if len(p.counters[0].sum) != 750 || len(a.queue) != 0 {
 		t.Errorf("%d records after the alignment", len(p.counters[0].sum))
 	}
