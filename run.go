@@ -152,7 +152,8 @@ func failure(f *checkpoint.Failure) error {
 func (e *Execution) Wait() (Result, error) {
 	r, err := e.x.Wait()
 	e.close.Do(func() {
-		if c, ok := e.store.(io.Closer); ok {
+		// A subtask that is stuck may still use the store: it ends with the process.
+		if c, ok := e.store.(io.Closer); ok && !errors.Is(err, cluster.ErrStuck) {
 			if closed := c.Close(); err == nil {
 				err = closed
 			}

@@ -33,7 +33,8 @@ type Execution struct {
 
 	ctx     context.Context // of the generation
 	cancel  context.CancelCauseFunc
-	release func() // the lock
+	release func()      // the lock
+	unhook  func() bool // the user's context
 
 	chk        *ckptlog.Log
 	view       ckptlog.View // what the log says; updated between appends
@@ -98,7 +99,7 @@ func New(ctx context.Context, job Job, opt Options) *Execution {
 		opt.Workers = newLocalWorkers(opt.Env)
 	}
 	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() { x.in.post(func() { x.stop(context.Cause(ctx)) }) })
+	x.unhook = context.AfterFunc(ctx, func() { x.in.post(func() { x.stop(context.Cause(ctx)) }) })
 	return x
 }
 
@@ -191,7 +192,9 @@ func (x *Execution) finish(err error) {
 	x.err = err
 	x.wishes.fail(errEnded)
 	x.cancel(errEnded)
-	if x.release != nil {
+	x.unhook()
+	if x.release != nil && !errors.Is(err, ErrStuck) {
+		// A stuck subtask may still act: the lock goes with the process.
 		x.release()
 	}
 	close(x.done)
