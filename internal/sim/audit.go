@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
@@ -21,6 +22,7 @@ type audit struct {
 	seen        int // events of the disk
 	holds       map[checkpoint.ID][]string
 	used        map[string]bool
+	rebuilding  bool
 	floor       uint64
 	disposed    []checkpoint.ID
 	uncommitted []checkpoint.ID
@@ -65,43 +67,37 @@ func (a *audit) check(what, name string) {
 	}
 }
 
-// record folds a record of the log.
-func (a *audit) record(name string) {
+// entry reads a record of the log, if it is still there.
+func (a *audit) entry(name string) (ckptlog.Entry, bool) {
 	b, ok := a.w.disk.Content(name)
 	if !ok {
-		return
+		return ckptlog.Entry{}, false
 	}
-	var slot uint64
-	fmt.Sscanf(strings.TrimPrefix(name, "log/"), "%d", &slot)
+	slot, err := strconv.ParseUint(strings.TrimPrefix(name, "log/"), 10, 64)
+	if err != nil {
+		a.w.fail("%s: %w", name, err)
+		return ckptlog.Entry{}, false
+	}
 	e, err := ckptlog.Decode(slot, b)
 	if err != nil {
 		a.w.fail("%s: %w", name, err)
+	}
+	return e, err == nil
+}
+
+// record folds a record of the log.
+func (a *audit) record(name string) {
+	e, ok := a.entry(name)
+	if !ok {
 		return
 	}
-	a.w.tracef("log %d: %v %+v", slot, e.Record.Kind(), e.Record)
-	if slot < a.floor {
+	a.w.tracef("log %d: %v %+v", e.Slot, e.Record.Kind(), e.Record)
+	if e.Slot < a.floor {
 		return // a create that landed late: no reader looks there any more
 	}
 	switch r := e.Record.(type) {
 	case ckptlog.Checkpoint:
-		names := []string{r.Manifest.Name}
-		m, ok := a.w.disk.Content(r.Manifest.Name)
-		if !ok {
-			a.w.fail("checkpoint %d is in the log, but not its manifest %s", r.ID, r.Manifest.Name)
-			return
-		}
-		manifest, err := checkpoint.DecodeManifest(r.Manifest.Name, m)
-		if err != nil {
-			a.w.fail("manifest of checkpoint %d: %w", r.ID, err)
-			return
-		}
-		for _, o := range manifest.Objects {
-			names = append(names, o.Name)
-		}
-		a.holds[r.ID] = names
-		if r.Committables {
-			a.uncommitted = append(a.uncommitted, r.ID)
-		}
+		a.retain(r, r.Committables)
 	case ckptlog.Committed:
 		a.uncommitted = slices.DeleteFunc(a.uncommitted, func(id checkpoint.ID) bool { return id <= r.ID })
 	case ckptlog.Dispose:
@@ -115,8 +111,61 @@ func (a *audit) record(name string) {
 	case ckptlog.Takeover:
 		a.owners = append(a.owners, r.Owner)
 	case ckptlog.Floor:
-		a.floor = slot
+		a.floor = e.Slot
+		a.holds, a.uncommitted = map[checkpoint.ID][]string{}, nil
+		for _, c := range r.State.Checkpoints {
+			a.retain(c.Checkpoint, c.Committables && !c.Committed)
+		}
 		a.w.result.Trims++
+	}
+}
+
+func (a *audit) retain(r ckptlog.Checkpoint, uncommitted bool) {
+	names := []string{r.Manifest.Name}
+	m, ok := a.w.disk.Content(r.Manifest.Name)
+	if !ok {
+		a.holds[r.ID] = names
+		if !a.rebuilding {
+			a.w.fail("checkpoint %d is in the log, but not its manifest %s", r.ID, r.Manifest.Name)
+		}
+		return
+	}
+	manifest, err := checkpoint.DecodeManifest(r.Manifest.Name, m)
+	if err != nil {
+		a.w.fail("manifest of checkpoint %d: %w", r.ID, err)
+		return
+	}
+	for _, o := range manifest.Objects {
+		names = append(names, o.Name)
+	}
+	a.holds[r.ID] = names
+	if uncommitted {
+		a.uncommitted = append(a.uncommitted, r.ID)
+	}
+}
+
+// powerLost begins anew with what is left of the log: its last record may be
+// gone.
+func (a *audit) powerLost() {
+	a.look()
+	a.holds, a.uncommitted, a.floor = map[checkpoint.ID][]string{}, nil, 0
+	a.rebuilding = true // what is disposed of later may have been deleted
+	names := a.w.disk.Names()
+	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "log/") })
+	from := 0
+	for i, name := range names {
+		if e, ok := a.entry(name); ok && e.Record.Kind() == ckptlog.KindFloor {
+			from = i // below it stands what was deleted and has come back
+		}
+	}
+	for _, name := range names[from:] {
+		a.record(name)
+	}
+	a.rebuilding = false
+	for id, names := range a.holds {
+		if _, ok := a.w.disk.Content(names[0]); !ok {
+			a.w.fail("after a loss of power: checkpoint %d is in the log, but not its manifest %s", id, names[0])
+		}
 	}
 }
 
@@ -208,11 +257,10 @@ func (w *world) checkRetained() {
 			}
 		}
 	}
-	if _, ok := v.Latest(); !ok {
+	if last, ok := v.Latest(); !ok {
 		w.fail("no checkpoint is left in the log")
-	}
-	if len(v.Uncommitted()) > 0 {
-		w.fail("checkpoint %d was never committed", v.Uncommitted()[0].ID)
+	} else if last.Committables && !last.Committed {
+		w.fail("checkpoint %d was never committed", last.ID)
 	}
 }
 

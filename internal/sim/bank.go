@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/staunchdev/staunch/connector"
 )
@@ -54,8 +55,11 @@ func (b *bank) call(p *process) {
 			p.yield() // dies before the call has any effect
 		}
 	}
+	if p.bankCut && p.outageUntil > b.w.now && p.cur != nil {
+		p.Sleep(context.Background(), time.Duration(b.w.rng.Int64N(2*(p.outageUntil-b.w.now))))
+	}
 	if b.w.happens(b.w.bankSlow) {
-		p.Sleep(context.Background(), 200_000_000)
+		p.Sleep(context.Background(), time.Duration(b.w.rng.Int64N(3*int64(b.w.interval))))
 	}
 }
 
@@ -143,7 +147,7 @@ type committer struct {
 func (c committer) Commit(_ context.Context, cs []connector.Committable) error {
 	for _, t := range cs {
 		c.b.call(c.p)
-		fails := c.b.w.happens(c.b.w.commitFails)
+		fails := c.b.w.happens(c.b.w.commitFails) || c.p.bankCut && c.p.outageUntil > c.b.w.now
 		if fails && c.b.w.rng.IntN(2) == 0 {
 			return errInjected // before it had any effect
 		}

@@ -12,7 +12,11 @@ import (
 // fate decides what becomes of a call of the store.
 func (p *process) fate(op memstore.Op) memstore.Outcome {
 	w := p.w
-	if p.cur != nil && w.happens(w.slowStore) {
+	slow := w.slowStore
+	if slow > 0 && strings.HasPrefix(op.Name, "ckpt/") && op.Verb == memstore.Create {
+		slow = slow/10 + 1
+	}
+	if p.cur != nil && w.happens(slow) {
 		p.Sleep(context.Background(), time.Duration(w.rng.Int64N(3*int64(w.timeout))))
 	}
 	w.audit.look()
@@ -35,6 +39,9 @@ func (p *process) outcome(op memstore.Op) memstore.Outcome {
 			return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseRequest, memstore.LoseReply, memstore.Delay)}
 		}
 		return memstore.Unreachable()
+	case p.flickers && op.Verb == memstore.List:
+		p.flickers = false
+		return memstore.Unreachable()
 	case op.Verb == memstore.Create || op.Verb == memstore.Commit:
 		return p.createFate(op)
 	case op.Verb == memstore.Delete:
@@ -53,6 +60,24 @@ func (p *process) outcome(op memstore.Op) memstore.Outcome {
 		return memstore.Unreachable()
 	}
 	return memstore.Outcome{}
+}
+
+// outage cuts a process off from the store, and at times from the bank, at a
+// create of which nobody knows whether it has arrived. Much else comes together
+// then: a subtask fails, the user asks, an old message arrives.
+func (p *process) outage() {
+	w := p.w
+	d := w.rng.Int64N(3*int64(w.giveUp)) + 1
+	p.outageUntil = w.now + d
+	p.bankCut, p.flickers = w.rng.IntN(2) == 0, w.rng.IntN(3) == 0
+	w.failNext = w.rng.IntN(2) == 0
+	meanwhile := func(f func()) { p.After(time.Duration(w.rng.Int64N(d)), f) }
+	if w.requests != 0 {
+		meanwhile(p.request)
+	}
+	if m := p.oldDecline; m != nil {
+		meanwhile(m)
+	}
 }
 
 // createFate also plays the deaths of a process around a create in the log: it
@@ -75,11 +100,8 @@ func (p *process) createFate(op memstore.Op) memstore.Outcome {
 		}
 	}
 	switch {
-	case w.happens(w.outage):
-		// From here on this process does not reach the store for a while, and
-		// nobody knows whether this create has.
-		p.outageUntil = w.now + w.rng.Int64N(3*int64(w.giveUp))
-		w.failNext = w.rng.IntN(2) == 0
+	case strings.HasPrefix(op.Name, "log/") && w.happens(w.outage):
+		p.outage()
 		return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseReply, memstore.Delay)}
 	case w.happens(w.refuse):
 		return memstore.Outcome{Fate: memstore.Refuse, Err: storage.ErrUnreachable}

@@ -216,7 +216,7 @@ func (w *world) event(p *process, e cluster.Event) {
 	case cluster.Restarting:
 		w.tracef("%v: restart %d: %v", p, e.Restart, e.Cause)
 		w.result.Restarts++
-		if unexpected(e.Cause) {
+		if unexpected(e.Cause) && !w.collected(p, e.Cause) {
 			w.fail("%v: an attempt failed: %w", p, e.Cause)
 		}
 	}
@@ -227,11 +227,17 @@ func (w *world) ask(p *process) {
 	if !w.happens(w.requests) {
 		return
 	}
-	p.later(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // nobody waits for the answer
-		p.exec.Checkpoint(ctx)
-	})
+	if w.rng.IntN(4) == 0 {
+		p.request()
+		return
+	}
+	p.later(p.request)
+}
+
+func (p *process) request() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // nobody waits for the answer
+	p.exec.Checkpoint(ctx)
 }
 
 var errLocked = cluster.ErrLocked

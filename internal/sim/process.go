@@ -31,6 +31,9 @@ type process struct {
 	doomed      bool  // to be killed before anyone else is run
 	pausedUntil int64 // as by a long stop of the machine
 	outageUntil int64 // it does not reach the store
+	bankCut     bool  // nor the bank
+	flickers    bool  // the next list fails
+	oldDecline  func()
 	actors      []*actor
 	cur         *actor // whose coroutine runs
 

@@ -95,7 +95,7 @@ func draw(r *rand.Rand, mode checkpoint.Mode) profile {
 		p.lateAck, p.doubleAck = some(0.4, 15), some(0.4, 15)
 		p.loseAck = some(0.2, 40)
 		p.staleMail, p.loseComplete = some(0.3, 30), some(0.3, 20)
-		p.slowMail, p.outage = some(0.4, 60), some(0.4, 12)
+		p.slowMail, p.outage = some(0.4, 60), some(0.4, 8)
 		p.slowStore, p.slowEnumerator = some(0.3, 80), some(0.2, 8)
 		p.noteFails = some(0.3, 20)
 		p.requests = some(0.3, 6)

@@ -67,7 +67,11 @@ func (ws *workers) slowly(s checkpoint.SubtaskID, m task.Mail) {
 		q.mails = append(q.mails, m)
 		return
 	}
-	if !w.happens(w.slowMail) {
+	slow := w.slowMail
+	if _, ok := m.(checkpoint.Abort); ok {
+		slow = (slow + 9) / 10
+	}
+	if !w.happens(slow) {
 		ws.Workers.Deliver(s, m)
 		if _, ok := m.(checkpoint.Trigger); ok {
 			ws.triggered()
@@ -150,6 +154,7 @@ func (l *lead) Ack(a checkpoint.Ack) {
 
 func (l *lead) Decline(d checkpoint.Decline) {
 	l.p.w.tracef("%v: %v declines %d: %v %s", l.p, d.Subtask, d.ID, d.Reason, d.Detail)
+	l.p.oldDecline = func() { l.Lead.Decline(d) }
 	if l.p.w.happens(l.p.w.lateAck / 4) {
 		l.p.later(func() { l.Lead.Decline(d) })
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
+	"github.com/staunchdev/staunch/storage"
 	"github.com/staunchdev/staunch/storage/memstore"
 )
 
@@ -188,7 +189,9 @@ func (w *world) crash(p *process) {
 			w.procs[0].end()
 		}
 		w.halfLinked = false
+		w.audit.look()
 		w.disk.Crash(func(memstore.Loss, string) bool { return w.rng.IntN(2) == 0 })
+		w.audit.powerLost()
 	}
 	w.startLater()
 }
@@ -295,6 +298,13 @@ func (w *world) ended(p *process, err error) {
 	w.startLater()
 }
 
+// collected says whether a fenced process has missed what the new owner has
+// deleted.
+func (w *world) collected(p *process, err error) bool {
+	owners := w.audit.owners
+	return errors.Is(err, storage.ErrNotFound) && len(owners) > 0 && owners[len(owners)-1] != p.String()
+}
+
 // judge says whether a process may end with err.
 func (w *world) judge(p *process, err error) {
 	switch {
@@ -306,7 +316,7 @@ func (w *world) judge(p *process, err error) {
 		if owners := w.audit.owners; len(owners) == 1 && owners[0] == p.String() {
 			w.fail("%v is fenced, but nobody took over: %w", p, err)
 		}
-	case unexpected(err):
+	case unexpected(err) && !w.collected(p, err):
 		w.fail("%v: %w", p, err)
 	case w.calm && p.startedAt >= w.calmStart:
 		w.fail("%v failed although nothing was made to fail: %w", p, err)
