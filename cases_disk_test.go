@@ -274,7 +274,8 @@ func TestCase_D09(t *testing.T) {
 // is room; a start that is killed again and again while it restores leaves
 // nothing in the way of the next. State on local disks is not in this version.
 //
-// Red: a full disk poisoned the store.
+// Red: a full disk poisoned the store; a final checkpoint that failed in a
+// subtask was tried again without a pause.
 func TestCase_I12(t *testing.T) {
 	const keys = 600 // more than a manifest takes in
 	t.Run("full", func(t *testing.T) {
@@ -304,6 +305,17 @@ func TestCase_I12(t *testing.T) {
 			if n := len(casekit.All[cluster.Restarting](r.said)); n > 0 {
 				t.Errorf("%d restarts", n)
 			}
+
+			// Full at the end: the final checkpoint is tried again, not in a loop.
+			r.m.set(func() { r.m.full = true })
+			failed := len(r.said.Failed())
+			d.src.Grow(0, keys)
+			d.src.End()
+			time.Sleep(5 * time.Second) // of the bubble
+			if n := len(r.said.Failed()) - failed; n == 0 || n > 20 {
+				t.Errorf("the final checkpoint failed %d times in 5 s", n)
+			}
+			r.m.set(func() { r.m.full = false })
 			r.finish(t, d, 0)
 		})
 	})

@@ -268,6 +268,15 @@ func (c *Coordinator) triggerable(s *subtask) bool {
 	return s.Source || !slices.ContainsFunc(s.Inputs, func(in SubtaskID) bool { return !c.subtasks[in].ended })
 }
 
+// Pending returns the ids that have not ended.
+func (c *Coordinator) Pending() []ID {
+	ids := make([]ID, len(c.pending))
+	for i, p := range c.pending {
+		ids[i] = p.id
+	}
+	return ids
+}
+
 // Decided says whether an id of this attempt has ended, in the log or given up:
 // nothing new will refer to the objects that were written for it.
 func (c *Coordinator) Decided(id ID) bool { return id < c.next && c.find(id) == nil }

@@ -35,13 +35,18 @@ type attempt struct {
 	timers    map[timerKey]func()
 	packers   *packers
 	manifests map[checkpoint.ID]*publishedManifest
-	ready     int // subtasks
+	final     checkpoint.ID // the newest final checkpoint; 0: none yet
+	ready     int           // subtasks
 
 	committing serial
 	reserves   reserveQueue
+	// view is what the log said when the attempt began. It is prepared off the
+	// loop, where x.view must not be read.
+	view       ckptlog.View
 	completed  bool          // a checkpoint was completed in this attempt
 	reported   checkpoint.ID // the newest that was told to be complete
 	littered   bool          // an aborted one may have left objects behind
+	collecting bool
 
 	works     int // pieces of work off the loop
 	deployed  bool
@@ -59,6 +64,7 @@ func (x *Execution) begin() {
 	a := &attempt{
 		epoch:     checkpoint.Epoch{Generation: x.chk.Generation(), Attempt: x.attempts},
 		lineage:   x.view.Lineage,
+		view:      x.view,
 		begun:     x.env.Now(),
 		hosts:     make([]*splitHost, len(x.job.Specs)),
 		enumAt:    map[checkpoint.ID]enumerators{},
@@ -165,7 +171,7 @@ func (x *Execution) launch(a *attempt) {
 		// Otherwise the attempt before has left nothing behind, and restarts in a
 		// row do not each list the whole store.
 		x.littered = false
-		x.collectGarbage(a, 0)
+		x.collectGarbage(a)
 	}
 }
 
@@ -314,7 +320,15 @@ func (l lead) Ack(k checkpoint.Ack) {
 }
 
 func (l lead) Decline(d checkpoint.Decline) {
-	l.post(d.Epoch, func() { l.x.tell(l.a, checkpoint.DeclinedBy{Decline: d}) })
+	l.post(d.Epoch, func() {
+		declined := func() { l.x.tell(l.a, checkpoint.DeclinedBy{Decline: d}) }
+		if d.ID != l.a.final {
+			declined()
+			return
+		}
+		// As with a manifest that cannot be written: it is tried again at once.
+		l.x.env.After(finalPause, func() { l.x.in.post(declined) })
+	})
 }
 
 func (l lead) Ended(s checkpoint.SubtaskID, e checkpoint.Epoch) {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/internal/ckptlog"
@@ -71,28 +72,38 @@ func (x *Execution) deleteObjects(names []string) {
 	}
 }
 
-// collectGarbage deletes what crashes and aborted checkpoints left behind. It
-// runs once an attempt, and when a checkpoint completes after one that was
-// aborted; all ids of the attempt up to decided have ended. It is in nobody's way: objects are listed, then ownership is
+// collectGarbage deletes what crashes and aborted checkpoints left behind: at the
+// beginning of an attempt, and when a checkpoint has ended of which something
+// may be left. It is in nobody's way: objects are listed, then ownership is
 // proved by the log, and only then is anything deleted. What a manifest that
 // cannot be read holds is unknown, so then nothing is deleted.
-func (x *Execution) collectGarbage(a *attempt, decided checkpoint.ID) {
+func (x *Execution) collectGarbage(a *attempt) {
+	if a.collecting {
+		a.littered = true // once more when this one is done
+		return
+	}
+	a.collecting, a.littered = true, false
+	// What has ended by now is held by a retained checkpoint, which the view of
+	// readHeld has, or by nobody. What ends later may be in neither.
+	next, pending := a.coord.NextID(), a.coord.Pending()
+	decided := func(id checkpoint.ID) bool { return id < next && !slices.Contains(pending, id) }
 	var listing []string
 	x.inAttempt(a, "list objects", func(ctx context.Context) (err error) {
 		listing, err = x.listObjects(ctx)
 		return err
 	}, func(err error) {
-		if err != nil || a.ending {
-			if err != nil {
-				x.littered = true
-				x.log.Warn("left-over objects are not collected", "err", err)
-			}
+		if err != nil {
+			a.collecting, a.littered = false, true
+			x.log.Warn("left-over objects are not collected", "err", err)
 			return
 		}
 		x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(err error) {
-			if err == nil && x.att == a {
-				x.readHeld(a, listing, decided)
+			if err != nil || x.att != a {
+				a.collecting, a.littered = false, true
+				x.littered = x.littered || x.att != a // the next attempt sees to it
+				return
 			}
+			x.readHeld(a, listing, decided)
 		})
 	})
 }
@@ -162,7 +173,7 @@ func (x *Execution) collectLast(a *attempt, then func()) {
 }
 
 // readHeld finds out what every retained checkpoint holds, and deletes the rest.
-func (x *Execution) readHeld(a *attempt, listing []string, decided checkpoint.ID) {
+func (x *Execution) readHeld(a *attempt, listing []string, decided func(checkpoint.ID) bool) {
 	found := map[checkpoint.ID]manifestObjects{}
 	var missing []ckptlog.Retained
 	for _, r := range x.view.Retained() {
@@ -182,7 +193,9 @@ func (x *Execution) readHeld(a *attempt, listing []string, decided checkpoint.ID
 		}
 		return nil
 	}, func(err error) {
+		a.collecting = false
 		if err != nil {
+			a.littered = true
 			x.log.Warn("left-over objects are not collected: a retained checkpoint cannot be read", "err", err)
 			return
 		}
@@ -197,7 +210,7 @@ func (x *Execution) readHeld(a *attempt, listing []string, decided checkpoint.ID
 		}
 		var names []string
 		for _, d := range checkpoint.Garbage(listing, checkpoint.GarbageView{
-			Epoch: a.epoch, Held: held, Decided: func(id checkpoint.ID) bool { return id <= decided },
+			Epoch: a.epoch, Held: held, Decided: decided,
 		}) {
 			names = append(names, d.Name)
 		}

@@ -55,6 +55,9 @@ func (x *Execution) carryOut(a *attempt, act checkpoint.Action) {
 	case checkpoint.ReleaseAssignments:
 		x.releaseAssignments(a, act)
 	case checkpoint.SendTrigger:
+		if act.Trigger.Barrier.Kind == checkpoint.Final {
+			a.final = act.Trigger.Barrier.ID
+		}
 		x.deliver(a, act.Subtask, act.Trigger)
 	case checkpoint.Publish:
 		x.publish(a, act)

@@ -18,7 +18,9 @@ func (x *Execution) report(a *attempt, s checkpoint.Stats) {
 	switch {
 	case s.Failure != nil:
 		delete(a.enumAt, s.ID)
-		a.littered = true
+		if s.Failure.Phase > checkpoint.PhaseEnumerators && s.Failure.Reason != checkpoint.Cancelled {
+			x.litter(a)
+		}
 		x.metrics.add("checkpoints.failed", 1)
 		x.failed = append(x.failed, s)
 		if n := len(x.failed) - keptFailures; n > 0 {
@@ -38,8 +40,7 @@ func (x *Execution) report(a *attempt, s checkpoint.Stats) {
 		delete(a.enumAt, s.ID)
 		a.completed, a.reported = true, s.ID
 		if a.littered && !a.ending {
-			a.littered = false
-			x.collectGarbage(a, s.ID)
+			x.collectGarbage(a)
 		}
 		x.health.completed(x, s)
 		x.metrics.checkpointed(s)
@@ -53,6 +54,24 @@ func (x *Execution) report(a *attempt, s checkpoint.Stats) {
 		x.wishes.ended(s)
 	}
 }
+
+// litter notes that a failed checkpoint may have left objects behind. They are
+// collected soon, not only when the next one completes: where all of them fail,
+// they would fill the store.
+func (x *Execution) litter(a *attempt) {
+	a.littered = true
+	x.env.After(litterPause, func() {
+		x.in.post(func() {
+			if x.att == a && a.littered && !a.ending {
+				x.collectGarbage(a)
+			}
+		})
+	})
+}
+
+// litterPause gives subtasks time to stop writing for a checkpoint that was
+// given up, and bounds how often the store is listed.
+const litterPause = 5 * time.Second
 
 // wait is the part of a checkpoint that took longest, and where.
 type wait struct {

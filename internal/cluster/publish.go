@@ -30,8 +30,14 @@ func (x *Execution) publish(a *attempt, p checkpoint.Publish) {
 	enum := a.enumAt[p.ID]
 	failed := slices.Clone(x.failed)
 	m := &publishedManifest{failures: len(failed), committables: x.committablesOf(p.Acks)}
+	// Made here and not off the loop, where a record that is appended meanwhile
+	// replaces the view.
+	header := checkpoint.Header{
+		Job: x.job.Name, ID: p.ID, Parent: p.Parent, Lineage: a.lineage, Epoch: a.epoch, Kind: p.Kind, Mode: x.opt.Mode,
+		HashID: x.view.HashID, HashSeed: x.view.HashSeed, Triggered: p.Stats.Triggered, Finished: p.Stats.LastAck,
+	}
 	x.inAttempt(a, "publish manifest", func(ctx context.Context) error {
-		manifest, err := x.buildManifest(ctx, a, p, enum, failed)
+		manifest, err := x.buildManifest(ctx, a, p, header, enum, failed)
 		if err != nil {
 			return err
 		}
@@ -71,7 +77,7 @@ func (x *Execution) publish(a *attempt, p checkpoint.Publish) {
 const finalPause = 500 * time.Millisecond
 
 // buildManifest packs what is a table and puts the manifest together.
-func (x *Execution) buildManifest(ctx context.Context, a *attempt, p checkpoint.Publish, enum enumerators, failed []checkpoint.Stats) (*checkpoint.Manifest, error) {
+func (x *Execution) buildManifest(ctx context.Context, a *attempt, p checkpoint.Publish, header checkpoint.Header, enum enumerators, failed []checkpoint.Stats) (*checkpoint.Manifest, error) {
 	packer := statefile.NewPacker(ctx, x.opt.Store, statefile.Options{
 		Name: func() string { return x.objectName(a, p.ID) }, ID: x.env.Nonce,
 	})
@@ -105,10 +111,7 @@ func (x *Execution) buildManifest(ctx context.Context, a *attempt, p checkpoint.
 		return nil, fmt.Errorf("statistics: %w", err)
 	}
 	packed.Objects = t.objects
-	return checkpoint.Merge(checkpoint.Header{
-		Job: x.job.Name, ID: p.ID, Parent: p.Parent, Lineage: a.lineage, Epoch: a.epoch, Kind: p.Kind, Mode: x.opt.Mode,
-		HashID: x.view.HashID, HashSeed: x.view.HashSeed, Triggered: p.Stats.Triggered, Finished: p.Stats.LastAck,
-	}, plan, p.Acks, packed)
+	return checkpoint.Merge(header, plan, p.Acks, packed)
 }
 
 // planned are the operators that have a part in the manifest: all that acked.

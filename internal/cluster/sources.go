@@ -24,7 +24,7 @@ func (x *Execution) openSources(ctx context.Context, a *attempt) error {
 		var state []byte
 		if a.restored != nil {
 			state = a.restored.enumerators[node]
-			known := x.withReservations(spec.Meta.Name, a.restored.splits[node])
+			known := a.withReservations(spec.Meta.Name, a.restored.splits[node])
 			if err := h.restore(known); err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func (x *Execution) openSources(ctx context.Context, a *attempt) error {
 		if err != nil {
 			return err
 		}
-		if err := x.found(h, found, more); err != nil {
+		if err := a.found(h, found, more); err != nil {
 			return err
 		}
 	}
@@ -52,9 +52,9 @@ func (x *Execution) openSources(ctx context.Context, a *attempt) error {
 
 // withReservations moves splits behind what an AtMostOnce job may have emitted
 // of them, whatever checkpoint is restored, and whatever mode it runs in now.
-func (x *Execution) withReservations(source string, splits []checkpoint.Split) []checkpoint.Split {
+func (a *attempt) withReservations(source string, splits []checkpoint.Split) []checkpoint.Split {
 	for i, s := range splits {
-		if r, ok := x.view.Reservation(source, s.ID); ok && r.N > s.N {
+		if r, ok := a.view.Reservation(source, s.ID); ok && r.N > s.N {
 			splits[i].N, splits[i].State = r.N, r.State
 		}
 	}
@@ -62,9 +62,9 @@ func (x *Execution) withReservations(source string, splits []checkpoint.Split) [
 }
 
 // found takes what an enumerator found.
-func (x *Execution) found(h *splitHost, splits []checkpoint.Split, more bool) error {
+func (a *attempt) found(h *splitHost, splits []checkpoint.Split, more bool) error {
 	h.more = more
-	return h.add(x.withReservations(h.source, splits))
+	return h.add(a.withReservations(h.source, splits))
 }
 
 // handOverSplits sends every subtask its splits, unless they are held.
@@ -124,7 +124,7 @@ func (x *Execution) discoverNow(a *attempt, node int, h *splitHost) {
 				return
 			}
 			if err == nil {
-				err = x.found(h, splits, more)
+				err = a.found(h, splits, more)
 			}
 			if err != nil {
 				x.endAttempt(a, err)
