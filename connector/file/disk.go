@@ -18,6 +18,8 @@ type Disk interface {
 	Open(name string) (io.ReadCloser, error)
 	Mkdir(name string) error
 	Rename(from, to string) error
+	// Link gives a file a second name; fs.ErrExist if that is taken.
+	Link(from, to string) error
 	Remove(name string) error
 	Stat(name string) (fs.FileInfo, error)
 	List(dir string) ([]string, error)
@@ -40,6 +42,7 @@ func (osDisk) Create(name string) (Segment, error) {
 func (osDisk) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
 func (osDisk) Mkdir(name string) error                 { return os.Mkdir(name, 0o777) }
 func (osDisk) Rename(from, to string) error            { return os.Rename(from, to) }
+func (osDisk) Link(from, to string) error              { return os.Link(from, to) }
 func (osDisk) Remove(name string) error                { return os.Remove(name) }
 func (osDisk) Stat(name string) (fs.FileInfo, error)   { return os.Stat(name) }
 

@@ -56,6 +56,13 @@ func (r *recorder) Rename(from, to string) error {
 	return r.osDisk.Rename(from, to)
 }
 
+func (r *recorder) Link(from, to string) error {
+	if err := r.note("link", from, to); err != nil {
+		return err
+	}
+	return r.osDisk.Link(from, to)
+}
+
 func (r *recorder) Remove(name string) error {
 	if err := r.note("remove", name); err != nil {
 		return err
@@ -152,10 +159,11 @@ func TestOrderOfSyncs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = []string{
-		"rename " + staged + " -> a/out/" + cs[0].ID,
-		"rename a/out/.staging/" + cs[1].ID + " -> a/out/" + cs[1].ID,
+		"link " + staged + " -> a/out/" + cs[0].ID,
+		"link a/out/.staging/" + cs[1].ID + " -> a/out/" + cs[1].ID,
 		"syncdir a/out",
-		"syncdir a/out/.staging",
+		"remove " + staged,
+		"remove a/out/.staging/" + cs[1].ID,
 	}
 	if !slices.Equal(r.calls, want) {
 		t.Errorf("Commit:\n%s\nwant\n%s", strings.Join(r.calls, "\n"), strings.Join(want, "\n"))
@@ -192,7 +200,7 @@ func TestFailureOfTheDiskIsReported(t *testing.T) {
 			}
 		})
 	}
-	for _, call := range []string{"rename", "syncdir a/out", "syncdir a/out/.staging"} {
+	for _, call := range []string{"link", "syncdir a/out", "remove"} {
 		t.Run("commit "+call, func(t *testing.T) {
 			s, r := recorded(t)
 			cs := prepared(t, s, at(1, 1, 0), 1, 1)

@@ -73,8 +73,14 @@ type staged struct {
 	CRC  uint32 `cbor:"2,keyasint"` // CRC-32C
 }
 
-// Commit renames staged segments into place. The directories are synced once
-// for all of them.
+// Commit gives staged segments their names. The directory is synced once for all
+// of them.
+//
+// They are linked, and lose their staged names when the new ones are durable. A
+// rename would be one call, but only most file systems promise that no sync
+// parts its two halves: a writer that stages the next segment syncs the staging
+// directory at any time, so the old name could be gone for good before the new
+// one is there to stay.
 func (s *Sink[T]) Commit(_ context.Context, cs []connector.Committable) error {
 	if len(cs) == 0 {
 		return nil
@@ -84,15 +90,21 @@ func (s *Sink[T]) Commit(_ context.Context, cs []connector.Committable) error {
 			return fmt.Errorf("commit segment %s: %w", c.ID, err)
 		}
 	}
-	// Also where nothing was renamed: a commit that failed between rename and
-	// sync is tried again, and must not return before its rename is durable.
-	if err := errors.Join(s.fs().SyncDir(s.Dir), s.fs().SyncDir(s.staging())); err != nil {
+	// Also where nothing was linked: a commit that failed between link and sync is
+	// tried again, and must not return before its link is durable.
+	if err := s.fs().SyncDir(s.Dir); err != nil {
 		return fmt.Errorf("commit %d segments to %s: %w", len(cs), s.Dir, err)
+	}
+	for _, c := range cs {
+		// Not synced: a staged name that comes back is removed by the next attempt.
+		if err := s.fs().Remove(filepath.Join(s.staging(), c.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("commit segment %s: %w", c.ID, err)
+		}
 	}
 	return nil
 }
 
-// publish renames one segment. Four cases, by what stands where: staged only is
+// publish links one segment. Four cases, by what stands where: staged only is
 // the usual one; final only was committed before; neither is lost; both is a
 // copy of what is committed, or a foreign file that took the name.
 func (s *Sink[T]) publish(c connector.Committable) error {
@@ -111,20 +123,17 @@ func (s *Sink[T]) publish(c connector.Committable) error {
 	}
 	switch {
 	case dstErr == nil:
-		if err := s.compare(to, dst.Size(), want); err != nil {
-			return err
-		}
-		if srcErr == nil {
-			return s.fs().Remove(from)
-		}
-		return nil
+		return s.compare(to, dst.Size(), want)
 	case srcErr != nil:
 		return fmt.Errorf("%d bytes are neither in %s nor in %s: %w", want.Size, s.staging(), s.Dir, connector.ErrLost)
 	case src.Size() != want.Size:
 		return fmt.Errorf("staged with %d bytes, but %s has %d: %w", want.Size, from, src.Size(), connector.ErrLost)
 	}
-	err := s.fs().Rename(from, to)
-	if errors.Is(err, fs.ErrNotExist) {
+	err := s.fs().Link(from, to)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		err = s.fs().Rename(from, to) // there are no hard links here: exFAT, SMB
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		// A coordinator that was succeeded, but does not know it yet, may commit
 		// the same segment at the same time.
 		if fi, statErr := s.fs().Stat(to); statErr == nil {

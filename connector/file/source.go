@@ -5,7 +5,7 @@
 // checksum of the bytes before it, so that a file that was cut or exchanged
 // since a checkpoint is an error that names the gap, not silent loss. The sink
 // is transactional: segments are staged in a hidden directory, fsynced when they
-// are prepared, and renamed into place when their checkpoint is committed.
+// are prepared, and linked into place when their checkpoint is committed.
 package file
 
 import (
