@@ -56,7 +56,7 @@ for l in $lines; do
     cd "$root" || exit 2
     say 1 $verdict "$value" "first command runs, make check < 180 s, make test passes, .ci/run calls it" ;;
   2)
-    gotest '^TestKillsExactlyOnce$' ./accept/kill -timeout 60m -args -kills=$([ $long = 1 ] && echo 100 || echo 25)
+    gotest '^TestKillsExactlyOnce$|^TestKillsAtNamedPoints$' ./accept/kill -timeout 60m -args -kills=$([ $long = 1 ] && echo 100 || echo 25)
     say 2 $verdict "$value" "each order once, seq 1..n, totals equal (100 kills, >= 60 resumed, >= 30 ids; 10 before resumed; 40 at named points)"
     record "kills, exactly-once: $verdict $value" ;;
   3)
@@ -64,7 +64,7 @@ for l in $lines; do
     say 3 $verdict "$value" "at-least-once: lost 0, idempotent state exact, k past the barrier = k duplicates; at-most-once: 0 twice, lost within the reservations, >= half delivered"
     record "kills, other modes: $verdict $value" ;;
   4)
-    gotest '^TestPowerLoss' ./accept/powerloss -timeout 60m
+    gotest '^TestPowerLoss' ./accept/powerloss -timeout 60m -args -all
     say 4 $verdict "$value" "every prefix restorable and exact" ;;
   5)
     gotest '^TestReceivingWhileBlocked$' ./internal/task -race

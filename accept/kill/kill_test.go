@@ -222,7 +222,7 @@ func TestKillsAtNamedPoints(t *testing.T) {
 		}
 	}
 	r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
-	todo = todo[:min(len(todo), max(2, len(todo)*kills()/100))]
+	todo = todo[:min(len(todo), max(2, len(todo)*kills()/50))]
 
 	in := writeInput(t, r, rate*(2+len(todo)*3/4), 8, 4, 2, 1)
 	c := newCampaign(t, in, buildWithPoints(t), "exactly-once")

@@ -54,12 +54,17 @@ var edits = []edit{
 	before("connector/file/writer.go", "\tif err := w.disk.SyncDir(w.dir); err != nil {\n", `"file.staged", ""`),
 	before("connector/file/writer.go", "\tdata, err := cbor.Marshal(staged{", `"file.prepared", ""`),
 
-	// Its committer: segments are renamed into place, then both directories synced.
+	// Its committer: segments are linked into place, the directory is synced, and
+	// their staged names are removed.
 	before("connector/file/sink.go", "\tfor _, c := range cs {\n\t\tif err := s.publish(c); err != nil {\n", `"file.commit", ""`),
-	after("connector/file/sink.go", "\t\t\treturn fmt.Errorf(\"commit segment %s: %w\", c.ID, err)\n\t\t}\n", `"file.published", ""`),
-	{"connector/file/sink.go", "\tif err := errors.Join(s.fs().SyncDir(s.Dir), s.fs().SyncDir(s.staging())); err != nil {\n",
-		"\tkillPoint(\"file.all-published\", \"\")\n\tif err := errors.Join(s.fs().SyncDir(s.Dir), killPoint(\"file.directory-synced\", \"\"), s.fs().SyncDir(s.staging())); err != nil {\n"},
-	after("connector/file/sink.go", "\t\treturn fmt.Errorf(\"commit %d segments to %s: %w\", len(cs), s.Dir, err)\n\t}\n", `"file.committed", ""`),
+	{"connector/file/sink.go", "\t\tif err := s.publish(c); err != nil {\n\t\t\treturn fmt.Errorf(\"commit segment %s: %w\", c.ID, err)\n\t\t}\n",
+		"\t\tif err := s.publish(c); err != nil {\n\t\t\treturn fmt.Errorf(\"commit segment %s: %w\", c.ID, err)\n\t\t}\n\t\tkillPoint(\"file.published\", \"\")\n"},
+	before("connector/file/sink.go", "\tif err := s.fs().SyncDir(s.Dir); err != nil {\n", `"file.all-published", ""`),
+	after("connector/file/sink.go", "\t\treturn fmt.Errorf(\"commit %d segments to %s: %w\", len(cs), s.Dir, err)\n\t}\n", `"file.directory-synced", ""`),
+	{"connector/file/sink.go", "\t\tif err := s.fs().Remove(filepath.Join(s.staging(), c.ID)); err != nil",
+		"\t\tkillPoint(\"file.unstage\", \"\")\n\t\tif err := s.fs().Remove(filepath.Join(s.staging(), c.ID)); err != nil"},
+	{"connector/file/sink.go", "\t\t\treturn fmt.Errorf(\"commit segment %s: %w\", c.ID, err)\n\t\t}\n\t}\n\treturn nil\n",
+		"\t\t\treturn fmt.Errorf(\"commit segment %s: %w\", c.ID, err)\n\t\t}\n\t}\n\treturn killPoint(\"file.committed\", \"\")\n"},
 	before("connector/file/sink.go", "\tnames, err := s.fs().List(s.staging())\n", `"file.recovered", ""`),
 	after("connector/file/sink.go", "\t\t\treturn fmt.Errorf(\"remove staged segment: %w\", err)\n\t\t}\n", `"file.stale-removed", ""`),
 
@@ -96,9 +101,9 @@ var points = []point{
 	{name: "file.opened", later: 5}, {name: "file.torn", later: 5},
 	{name: "file.written", later: 5}, {name: "file.synced", later: 5},
 	{name: "file.staged", later: 5}, {name: "file.prepared", later: 5},
-	// With two subtasks the first and third rename have another one behind them.
+	// With two subtasks the first and third link have another one behind them.
 	{name: "file.commit", later: 4}, {name: "file.published", later: 5},
-	{name: "file.all-published", later: 4}, {name: "file.directory-synced", later: 4}, {name: "file.committed", later: 4},
+	{name: "file.all-published", later: 4}, {name: "file.directory-synced", later: 4}, {name: "file.unstage", later: 5}, {name: "file.committed", later: 4},
 	{name: "file.recovered"},
 	{name: "file.stale-removed", scene: "file.synced"},
 	{name: "sql.tables-made"}, {name: "sql.fenced"},
@@ -182,6 +187,9 @@ func writeOverlay(t *testing.T) string {
 		}
 		if n := strings.Count(original[e.file], e.old); n != 1 {
 			t.Fatalf("%s has %d times, and not once, the place of a kill point:\n%s", e.file, n, e.old)
+		}
+		if !strings.Contains(edited[e.file], e.old) {
+			t.Fatalf("%s: an edit before has changed the place of another:\n%s", e.file, e.old)
 		}
 		edited[e.file] = strings.Replace(edited[e.file], e.old, e.new, 1)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/staunchdev/staunch"
@@ -41,7 +42,7 @@ func TestScriptedDuplicates(t *testing.T) {
 
 const (
 	beforeA = 5 // of A's records, before the barrier
-	beforeB = 3 // of B's records; they are held
+	beforeB = 1 // of B's records: it is held, and nothing is behind the barrier after it
 	rest    = 4 // of each, after the restart
 )
 
@@ -50,6 +51,7 @@ type script struct {
 	k        int
 	a, b     *tape
 	atA      chan struct{} // A's barrier is about to leave its source
+	held     chan struct{} // closed: B's record has come to where it is held
 	hold     chan struct{} // closed: B's records go on
 	seen     chan string   // what the operator has processed
 	mark     *committed
@@ -58,11 +60,14 @@ type script struct {
 	restored bool
 }
 
+// scripts numbers their stores, which live as long as the process.
+var scripts atomic.Int64
+
 func newScript(k int) *script {
 	s := &script{
 		k: k,
 		a: newTape("a", beforeA+k+rest), b: newTape("b", beforeB+rest),
-		atA: make(chan struct{}), hold: make(chan struct{}), seen: make(chan string, 2*(beforeA+beforeB+k+2*rest)),
+		atA: make(chan struct{}), held: make(chan struct{}), hold: make(chan struct{}), seen: make(chan string, 2*(beforeA+beforeB+k+2*rest)),
 		ledger: newCommitted(nil),
 	}
 	s.mark = newCommitted(func() {
@@ -70,7 +75,7 @@ func newScript(k int) *script {
 			close(s.atA)
 		}
 	})
-	s.storage = fmt.Sprintf("mem:scripted-%p", s)
+	s.storage = fmt.Sprintf("mem:scripted-%d", scripts.Add(1))
 	return s
 }
 
@@ -81,6 +86,9 @@ func (s *script) job() *staunch.Job {
 	// The sink is chained to its source: it prepares when the barrier is at A.
 	staunch.To(a, "mark", s.mark, staunch.Parallelism(1))
 	held := staunch.Map(b, func(id string) string {
+		if !s.restored && id == s.b.ids[0] {
+			close(s.held)
+		}
 		<-s.hold
 		return id
 	}, staunch.Parallelism(1))
@@ -115,6 +123,7 @@ func (s *script) run(t *testing.T, mode staunch.Guarantee) {
 	s.a.release(beforeA)
 	s.b.release(beforeB)
 	s.await(t, beforeA)
+	<-s.held // else B's barrier could leave before its record was read
 
 	done := make(chan error, 1)
 	go func() {
