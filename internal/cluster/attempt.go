@@ -326,7 +326,8 @@ func (l lead) Decline(d checkpoint.Decline) {
 			declined()
 			return
 		}
-		// As with a manifest that cannot be written: it is tried again at once.
+		// The coordinator tries a final checkpoint again at once: where its reason
+		// comes at once too, such as a full disk, that would spin.
 		l.x.env.After(finalPause, func() { l.x.in.post(declined) })
 	})
 }

@@ -47,9 +47,16 @@ func (x *Execution) report(a *attempt, s checkpoint.Stats) {
 		if done, ok := a.inputDone(s); ok {
 			x.metrics.set("input.done_permille", done)
 		}
-		w := slowest(s)
+		var subtask, channel string
+		w, _ := s.Slowest()
+		if w.Subtask != nil {
+			subtask = w.Subtask.String()
+		}
+		if w.Channel != nil {
+			channel = w.Channel.String()
+		}
 		x.log.Info("checkpoint", "id", s.ID, "duration", time.Duration(s.Appended-s.Triggered), "bytes", s.Bytes,
-			"slowest_phase", w.phase, "phase_duration", w.duration, "subtask", w.subtask, "channel", w.channel)
+			"slowest_phase", w.Phase, "phase_duration", time.Duration(w.Nanos), "subtask", subtask, "channel", channel)
 		x.emit(Checkpointed{s})
 		x.wishes.ended(s)
 	}
@@ -72,67 +79,6 @@ func (x *Execution) litter(a *attempt) {
 // litterPause gives subtasks time to stop writing for a checkpoint that was
 // given up, and bounds how often the store is listed.
 const litterPause = 5 * time.Second
-
-// wait is the part of a checkpoint that took longest, and where.
-type wait struct {
-	phase    string
-	duration time.Duration
-	subtask  string
-	channel  string // the last channel to deliver its barrier, for alignment
-}
-
-// slowest finds what a checkpoint waited for longest. The phases of different
-// subtasks overlap, so this is the longest single wait, not a share of the
-// duration.
-func slowest(s checkpoint.Stats) wait {
-	var w wait
-	take := func(phase string, d int64, t *checkpoint.SubtaskStats) {
-		if time.Duration(d) <= w.duration {
-			return
-		}
-		w = wait{phase: phase, duration: time.Duration(d)}
-		if t != nil {
-			w.subtask = t.Subtask.String()
-			if phase == "alignment" {
-				w.channel = lastChannel(*t)
-			}
-		}
-	}
-	if s.Enumerated != 0 {
-		take("enumerators", s.Enumerated-s.Triggered, nil)
-	}
-	for i := range s.Subtasks {
-		t := &s.Subtasks[i]
-		if t.First != 0 {
-			take("start", t.First-s.Triggered, t)
-		}
-		take("alignment", t.Alignment, t)
-		take("prepare", t.Prepare, t)
-		take("sync", t.Sync, t)
-		take("async", t.Async, t)
-	}
-	if s.Published != 0 {
-		take("publish", s.Published-s.LastAck, nil)
-	}
-	if s.Appended != 0 {
-		take("append", s.Appended-s.Published, nil)
-	}
-	return w
-}
-
-// lastChannel names the sender whose barrier arrived last.
-func lastChannel(t checkpoint.SubtaskStats) string {
-	last := -1
-	for i, c := range t.Channels {
-		if last < 0 || c.Arrived > t.Channels[last].Arrived {
-			last = i
-		}
-	}
-	if last < 0 {
-		return ""
-	}
-	return t.Channels[last].From.String()
-}
 
 // healthState is the age of the last completed checkpoint: what a failure now
 // would go back to.

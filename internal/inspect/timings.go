@@ -64,7 +64,7 @@ func subtask(s checkpoint.Stats, t *checkpoint.SubtaskStats) Subtask {
 		Name: t.Subtask.String(), Start: since(s, t.First), Alignment: Millis(t.Alignment), Prepare: Millis(t.Prepare),
 		Sync: Millis(t.Sync), Async: Millis(t.Async), Acked: since(s, t.Acked), Bytes: t.Bytes,
 	}
-	last := lastChannel(t)
+	last := t.LastChannel()
 	for i, c := range t.Channels {
 		ch := Channel{From: c.From.String(), Ended: c.Arrived == 0, Queued: c.Queued, Last: i == last}
 		if !ch.Ended {
@@ -73,15 +73,4 @@ func subtask(s checkpoint.Stats, t *checkpoint.SubtaskStats) Subtask {
 		out.Channels = append(out.Channels, ch)
 	}
 	return out
-}
-
-// lastChannel is the channel whose barrier arrived last, -1 if none did.
-func lastChannel(t *checkpoint.SubtaskStats) int {
-	last := -1
-	for i, c := range t.Channels {
-		if c.Arrived != 0 && (last < 0 || c.Arrived > t.Channels[last].Arrived) {
-			last = i
-		}
-	}
-	return last
 }
