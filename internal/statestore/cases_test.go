@@ -14,6 +14,9 @@ import (
 	"github.com/staunchdev/staunch/storage/memstore"
 )
 
+// States declared while a snapshot is written are not in it.
+//
+// Red: Declare added the state to the live snapshots.
 func TestCase_C01(t *testing.T) {
 	s := New(Config{Range: everything, Key: must(KeyOf[uint64]())})
 	kr := must(KeyerOf[uint64](s))
@@ -85,6 +88,9 @@ func (c *scratchCodec) Decode(b []byte) (v []int, err error) {
 
 func (c *scratchCodec) Schema() codec.Schema { return codec.Schema{Format: "scratch"} }
 
+// A codec with a buffer of its own is never in use by two goroutines.
+//
+// Red: the snapshot's reader called the codec.
 func TestCase_C02(t *testing.T) {
 	const keys, updates, every = 500, 100_000, 2_000
 	decl := func() Decl {
@@ -158,6 +164,9 @@ func TestCase_C02(t *testing.T) {
 	finish()
 }
 
+// Writer, snapshots, readers of numbers and an iteration that deletes, at once.
+//
+// Red: a page that a snapshot still reads was written in place.
 func TestCase_C04(t *testing.T) {
 	const keys, rounds = 20_000, 10
 	st := newStates[uint64](3, everything, 2)
@@ -214,6 +223,9 @@ func TestCase_C04(t *testing.T) {
 	}
 }
 
+// A restore that finds more or fewer entries than were written fails.
+//
+// Red: the manifest's count was not compared.
 func TestCase_D13(t *testing.T) {
 	s, kr, tb := countStore[uint64](t)
 	for k := range uint64(2000) {
