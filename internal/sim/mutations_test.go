@@ -357,7 +357,7 @@ var mutations = []mutation{
 		"	case o.Epoch.Generation > own.Generation:\n		return \"higher\", true\n",
 	}, {
 		"internal/cluster/collect.go",
-		"		x.logCall(\"prove ownership of\", (*ckptlog.Log).Owned, func(err error) {\n			if err == nil && x.att == a {\n				x.readHeld(a, listing, decided)\n			}\n		})\n",
+		"		x.logCall(\"prove ownership of\", (*ckptlog.Log).Owned, func(err error) {\n			if err != nil || x.att != a {\n				a.collecting, a.littered = false, true\n				x.littered = x.littered || x.att != a // the next attempt sees to it\n				return\n			}\n			x.readHeld(a, listing, decided)\n		})\n",
 		"		x.readHeld(a, listing, decided)\n",
 	}}},
 	{"deletes-before-disposing", "Dispose is appended first, objects are deleted after (S2-5).", []edit{{
