@@ -85,7 +85,11 @@ func (x *Execution) begin() {
 		case a.ending:
 		case err != nil && isDamage(err):
 			// To a fenced owner, what the new one has collected looks like damage.
-			x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(error) {
+			x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(unproved error) {
+				if unproved != nil {
+					x.endAttempt(a, fmt.Errorf("prepare attempt %v: %v: it is not known whether that is damage: %w", a.epoch, err, unproved))
+					return
+				}
 				x.endAttempt(a, fmt.Errorf("prepare attempt %v: %w", a.epoch, err))
 			})
 		case err != nil:
