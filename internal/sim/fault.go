@@ -110,8 +110,8 @@ func (p *process) createFate(op memstore.Op) memstore.Outcome {
 	case w.happens(w.unsynced):
 		return p.unsynced(op)
 	}
-	if strings.HasPrefix(op.Name, "log/") {
-		w.halfLinked = false
+	if _, taken := w.disk.Content(op.Name); !taken && strings.HasPrefix(op.Name, "log/") {
+		w.halfLinked = false // its sync makes the name before it durable too
 	}
 	return memstore.Outcome{}
 }
