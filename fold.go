@@ -66,6 +66,11 @@ func Count[K comparable, T any](s Keyed[K, T], name string, opts ...Option) Stre
 		return func(o *foldOp[K, T, KV[K, int64]], r *element.Run[T]) error {
 			for i := range r.Values {
 				k := o.take(r, i)
+				if n := statestore.Own[int64](o.t); n != nil {
+					*n++
+					o.c.Emit(KV[K, int64]{k, *n})
+					continue
+				}
 				n, _ := statestore.Get[int64](o.t)
 				n++
 				statestore.Set(o.t, n)
@@ -87,6 +92,11 @@ func Reduce[K comparable, T any](s Keyed[K, T], name string, f func(acc, in T) T
 		return func(o *foldOp[K, T, T], r *element.Run[T]) error {
 			for i, v := range r.Values {
 				o.take(r, i)
+				if acc := statestore.Own[T](o.t); acc != nil {
+					*acc = f(*acc, v)
+					o.c.Emit(*acc)
+					continue
+				}
 				if acc, ok := statestore.Get[T](o.t); ok {
 					v = f(acc, v)
 				}

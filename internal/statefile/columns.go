@@ -72,8 +72,9 @@ type columns struct {
 
 	flags    uint8
 	n        int
-	raw      int // payload bytes of the entries, without the few of the columns
-	fixed    int // payload bytes of each entry besides key, sub-key and value
+	plain    bool // there are keys and values of fixed width, and nothing else
+	raw      int  // payload bytes of the entries, without the few of the columns
+	fixed    int  // payload bytes of each entry besides key, sub-key and value
 	min, max uint64
 	minTimer uint32
 
@@ -106,6 +107,7 @@ func newColumns(c *RunConfig) *columns {
 			b.fixed += 4
 		}
 	}
+	b.plain = b.flags == flagSorted|flagValues && c.KeyWidth > 0 && c.ValWidth > 0
 	b.reset()
 	return b
 }
@@ -137,6 +139,11 @@ func (b *columns) add(hash uint64, key, sub, val []byte, t uint32, deleted bool)
 		b.minTimer = min(b.minTimer, t)
 	}
 	b.raw += b.fixed + len(key) + len(sub) + len(val)
+	if b.plain {
+		b.n++
+		b.keys.data, b.vals.data = appendShort(b.keys.data, key), appendShort(b.vals.data, val)
+		return
+	}
 	if b.flags&flagOps != 0 {
 		if b.n&7 == 0 {
 			b.ops = append(b.ops, 0)
@@ -160,6 +167,15 @@ func (b *columns) add(hash uint64, key, sub, val []byte, t uint32, deleted bool)
 			b.vals.add(val)
 		}
 	}
+}
+
+// appendShort is append for what is mostly a number: to copy that by a call
+// costs more than all else that is done for an entry.
+func appendShort(dst, b []byte) []byte {
+	if len(b) == 8 {
+		return le.AppendUint64(dst, le.Uint64(b))
+	}
+	return append(dst, b...)
 }
 
 // payloadSize is the exact length of the payload.

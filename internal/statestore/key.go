@@ -32,6 +32,8 @@ type KeyType struct {
 	width int     // of the encoding; 0: variable
 	// bind returns the hash of an encoded key.
 	bind func(seed uint64) func(enc []byte) uint64
+	// bindWords returns the hash of many inline keys of 8 bytes.
+	bindWords func(seed uint64) func(dst, keys []uint64)
 }
 
 // KeyOf describes keys of type K.
@@ -56,6 +58,17 @@ func KeyOf[K comparable]() (KeyType, error) {
 			panic(err)
 		}
 		return func(enc []byte) uint64 { return hash(decodeKey[K](t.form, l, enc)) }
+	}
+	if t.word() {
+		t.bindWords = func(seed uint64) func(dst, keys []uint64) {
+			all, err := keyhash.All[K](seed)
+			if err != nil {
+				panic(err)
+			}
+			return func(dst, keys []uint64) {
+				all(dst, unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)))
+			}
+		}
 	}
 	return t, nil
 }
@@ -141,6 +154,9 @@ type keyRef struct {
 	chunk uint32
 	off   uint32
 }
+
+// word says whether keys are inline and of 8 bytes.
+func (t *KeyType) word() bool { return t.form == inlineKey && t.size == 8 }
 
 // slotKeySize is what a key takes in a slot.
 func (t *KeyType) slotKeySize() uintptr {

@@ -332,7 +332,14 @@ func (m *modelTest[K]) change() {
 			m.t.Fatalf("key %v: count %d, %v", k, old, ok)
 		}
 		v += old
-		Set(st.count, v)
+		if own := Own[int64](st.count); own != nil && r.IntN(2) == 0 {
+			if *own != old {
+				m.t.Fatalf("key %v: count %d in its place, %d by Get", k, *own, old)
+			}
+			*own = v
+		} else {
+			Set(st.count, v)
+		}
 		e.count = &v
 	case 3:
 		st.count.Delete()

@@ -15,6 +15,9 @@ func (sp *space) allocDirty(class uint8) *page {
 	var p *page
 	pool := &sp.pool[class]
 	size := int64(sp.pageSize(class))
+	if len(*pool) == 0 {
+		sp.s.reapSome(reapSlice)
+	}
 	if n := len(*pool); n > 0 {
 		p, *pool = (*pool)[n-1], (*pool)[:n-1]
 		sp.s.mem.pool.Add(-size)

@@ -33,9 +33,13 @@ func (s *Store) retire(o owner, id uint32) {
 	s.retired.items = append(s.retired.items, retiredItem{version: s.version, owner: o, id: id})
 }
 
-// reap forgets released snapshots and frees what only they could see.
-func (s *Store) reap() {
-	oldest := s.version
+// reapSlice is how many retired things are freed at the end of a slice.
+const reapSlice = 128
+
+// forget forgets released snapshots, and returns the version of the oldest one
+// that is left.
+func (s *Store) forget() (oldest uint32) {
+	oldest = s.version
 	for i, sn := range s.live {
 		switch {
 		case sn == nil:
@@ -45,8 +49,23 @@ func (s *Store) reap() {
 			oldest = min(oldest, sn.version)
 		}
 	}
+	return oldest
+}
+
+// reap frees what only snapshots could see that are released.
+func (s *Store) reap() { s.reapSome(len(s.retired.items)) }
+
+// reapSome frees at most n things. A snapshot may retire every page: to free
+// them all in the next sync phase made that as long as the table is large, so it
+// is done slice by slice, and when the pool has no page.
+func (s *Store) reapSome(n int) {
 	q := &s.retired
-	for ; q.head < len(q.items) && q.items[q.head].version <= oldest; q.head++ {
+	if len(q.items) == 0 {
+		return
+	}
+	oldest := s.forget()
+	end := min(q.head+n, len(q.items))
+	for ; q.head < end && q.items[q.head].version <= oldest; q.head++ {
 		it := &q.items[q.head]
 		if it.p != nil {
 			s.mem.retired.Add(-int64(it.sp.pageSize(it.p.class)))

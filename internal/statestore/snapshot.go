@@ -55,7 +55,7 @@ func (sp *space) view() spaceView { return spaceView{sp, sp.pages, sp.overlays.l
 // Snapshot is the sync phase: it freezes the state as it is. Its work depends on
 // the number of states alone: a new version, and copies of slice headers.
 func (s *Store) Snapshot(id uint64) (*Snapshot, error) {
-	s.reap()
+	s.forget()
 	slot := 0
 	if s.live[slot] != nil {
 		if slot = 1; s.live[slot] != nil {

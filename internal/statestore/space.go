@@ -9,11 +9,13 @@ import (
 // map state. Its methods work on a page or a directory that the caller names.
 type space struct {
 	geometry
-	s     *Store
-	key   KeyType
-	hash  func(enc []byte) uint64
-	word  bool // keys are inline and of 8 bytes
-	arena *arena
+	s    *Store
+	key  KeyType
+	hash func(enc []byte) uint64
+	word bool // keys are inline and of 8 bytes
+	// hashWords hashes many of them.
+	hashWords func(dst, keys []uint64)
+	arena     *arena
 
 	// The index of a hash is (hash-lo)*mul<<skip: see keyhash.Mul. skip leaves
 	// out the bits that chose the sub-directory.

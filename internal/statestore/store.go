@@ -137,6 +137,7 @@ func (s *Store) EndKey() {
 	for _, t := range s.tables {
 		t.show()
 	}
+	s.reapSome(reapSlice)
 	s.sweepSome()
 }
 

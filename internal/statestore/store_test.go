@@ -104,6 +104,37 @@ func TestSyncPhaseDoesNotGrow(t *testing.T) {
 	}
 }
 
+// What a snapshot has retired is not freed by the next sync phase, which would
+// grow with the state, but by the slices behind it.
+func TestSyncPhaseFreesNoPages(t *testing.T) {
+	const keys = 50_000
+	s, kr, tb := countStore[uint64](t)
+	count := func() {
+		for k := range uint64(keys) {
+			countOne(kr, tb, k)
+		}
+	}
+	count()
+	sn := snapshotOf(t, s, 0)
+	count()
+	sn.Release()
+	n := len(s.retired.items)
+	if n < 100 {
+		t.Fatalf("%d things were retired", n)
+	}
+	sn = snapshotOf(t, s, 1)
+	if len(s.retired.items) != n || s.retired.head != 0 {
+		t.Errorf("the sync phase freed pages: of %d, %d are left", n, len(s.retired.items)-s.retired.head)
+	}
+	for range n/reapSlice + 1 {
+		s.EndKey()
+	}
+	if len(s.retired.items) != 0 || s.Memory().Retired != 0 {
+		t.Errorf("%d of %d pages are left after as many slices as it takes", len(s.retired.items)-s.retired.head, n)
+	}
+	sn.Release()
+}
+
 func TestMemoryWhileASnapshotIsHeld(t *testing.T) {
 	const keys = 200_000
 	s, kr, tb := countStore[uint64](t)

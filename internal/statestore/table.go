@@ -95,7 +95,9 @@ func newTable(s *Store, d Decl) (*Table, error) {
 // newSpace makes the pages of a table or of its maps.
 func newSpace(s *Store, key KeyType, hash func([]byte) uint64, a *arena, tail uintptr) *space {
 	sp := &space{s: s, key: key, hash: hash, arena: a, mul: 1}
-	sp.word = key.form == inlineKey && key.size == 8
+	if sp.word = key.word(); sp.word {
+		sp.hashWords = key.bindWords(s.cfg.Seed)
+	}
 	sp.geometry = newGeometry(key.slotKeySize(), tail)
 	sp.overlays.size = overlayHeader + overlaySlots*sp.tailSize
 	return sp

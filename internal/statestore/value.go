@@ -55,6 +55,25 @@ func Set[T any](t *Table, x T) {
 	setAny(t, x)
 }
 
+// Own returns where the value of the key in hand is, if it is there and can be
+// changed in place; else nil, and then Get and Set do. The value counts as
+// changed, and the place is valid until the next key is taken in hand.
+func Own[T any](t *Table) *T {
+	if t.cur.seq != t.s.seq {
+		t.seek()
+	}
+	c := &t.cur
+	if c.off == 0 || !t.plain {
+		return nil
+	}
+	g := c.group()
+	if g.own != t.s.version {
+		return nil
+	}
+	g.cur |= 1 << (c.slot & 7)
+	return (*T)(c.p.at(c.off + t.keySize))
+}
+
 // setAny is Set for what is no plain memory or has a TTL.
 func setAny[T any](t *Table, x T) {
 	switch v := &t.decl.Value; v.form {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unsafe"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
@@ -69,7 +70,9 @@ func (w *tableWriter) write() (_ stateRuns, err error) {
 func (w *tableWriter) page(p *page) error {
 	v := &w.v.space
 	o := w.sn.overlay(v, p)
-	for _, e := range w.sorted.sort(v.sp, w.v.chunks, p) {
+	entries := w.sorted.sort(v.sp, w.v.chunks, p)
+	w.sorted.touchKeys(v.sp, w.v.chunks, p, entries)
+	for _, e := range entries {
 		if w.run == nil || e.hash > w.seg.Hi {
 			if err := w.next(e.hash); err != nil {
 				return err
@@ -209,7 +212,9 @@ func (w *tableWriter) mapEntries(hash uint64, key []byte, r mapRoot) (err error)
 func (w *tableWriter) mapPage(hash uint64, key []byte, p *page) error {
 	v, ml := &w.v.sub, w.v.t.maps
 	o := w.sn.overlay(v, p)
-	for _, e := range w.subs.sort(v.sp, w.v.chunks, p) {
+	entries := w.subs.sort(v.sp, w.v.chunks, p)
+	w.subs.touchKeys(v.sp, w.v.chunks, p, entries)
+	for _, e := range entries {
 		tail, written := tailOf(v.sp, p, o, e), uint32(0)
 		if ml.timeOff != 0 {
 			written = *(*uint32)(unsafe.Add(tail, ml.timeOff))
@@ -240,6 +245,9 @@ func tailOf(sp *space, p *page, o *overlay, e sortedEntry) unsafe.Pointer {
 type sorter struct {
 	entries [groupSlots << 4]sortedEntry
 	by      [groupSlots << 4]sortedEntry
+	words   [groupSlots << 4]uint64 // keys of 8 bytes, and
+	hashes  [groupSlots << 4]uint64 // their hashes
+	sink    uint64                  // keeps the loads of touchKeys
 }
 
 type sortedEntry struct {
@@ -253,14 +261,11 @@ type sortedEntry struct {
 // seven of them leaves little to do.
 func (so *sorter) sort(sp *space, chunks [][]byte, p *page) []sortedEntry {
 	var ends [129]uint8
-	n := 0
 	shift := p.depth
-	sp.liveSlots(p, func(slot int, off uintptr) {
-		e := sortedEntry{sp.hashAt(p.at(off)), off, slot}
-		so.entries[n] = e
-		ends[sp.index(e.hash)<<(shift&63)>>57+1]++
-		n++
-	})
+	n := so.gather(sp, p)
+	for i := range so.entries[:n] {
+		ends[sp.index(so.entries[i].hash)<<(shift&63)>>57+1]++
+	}
 	for i := 1; i < len(ends); i++ {
 		ends[i] += ends[i-1]
 	}
@@ -280,6 +285,45 @@ func (so *sorter) sort(sp *space, chunks [][]byte, p *page) []sortedEntry {
 		}
 	}
 	return sorted
+}
+
+// gather takes the live entries of p in the order of their slots.
+func (so *sorter) gather(sp *space, p *page) (n int) {
+	for i := range p.groups() {
+		base := pageHeader + i*sp.groupLen + groupHeader
+		for m := (*group)(p.at(base-groupHeader)).ctrl & highs; m != 0; m &= m - 1 {
+			j := bits.TrailingZeros64(m) >> 3
+			off := base + uintptr(j)*sp.stride
+			e := &so.entries[n%len(so.entries)]
+			e.off, e.slot = off, int(i)*groupSlots+j
+			switch {
+			case sp.word:
+				so.words[n%len(so.words)] = *(*uint64)(p.at(off))
+			default:
+				e.hash = sp.hashAt(p.at(off))
+			}
+			n++
+		}
+	}
+	if sp.word {
+		sp.hashWords(so.hashes[:n], so.words[:n])
+		for i, h := range so.hashes[:n] {
+			so.entries[i].hash = h
+		}
+	}
+	return n
+}
+
+// touchKeys reads the first bytes of keys that are not in their slots: the waits
+// for memory overlap here, and not where they are written one by one.
+func (so *sorter) touchKeys(sp *space, chunks [][]byte, p *page, entries []sortedEntry) {
+	if sp.key.form == inlineKey {
+		return
+	}
+	for _, e := range entries {
+		r := (*keyRef)(p.at(e.off))
+		so.sink += uint64(chunks[r.chunk][r.off])
+	}
 }
 
 // corrupt is what a checkpoint holds that this package did not write.
