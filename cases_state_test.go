@@ -202,9 +202,10 @@ func TestCase_C05(t *testing.T) {
 //
 // Red: a page that a snapshot still read was written in place.
 func TestCase_C04_Job(t *testing.T) {
-	keys, long := 20_000, 1500*time.Millisecond
+	// It runs until so many checkpoints are complete, however long that takes.
+	keys, enough := 20_000, 20
 	if testing.Short() {
-		long = 300 * time.Millisecond
+		enough = 3
 	}
 	src := casekit.NewSource(2, func(split int, off int64) int { return (int(off)*2 + split) % keys })
 	src.Grow(0, 1<<40)
@@ -241,9 +242,9 @@ func TestCase_C04_Job(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reads int
-	tick, end := time.NewTicker(5*time.Millisecond), time.After(long)
+	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
-	for done := false; !done; {
+	for len(said.Completed()) < enough {
 		select {
 		case <-tick.C:
 			x.Metrics()
@@ -251,13 +252,13 @@ func TestCase_C04_Job(t *testing.T) {
 		case <-x.Done():
 			_, err := x.Wait()
 			t.Fatal(err)
-		case <-end:
-			done = true
+		case <-deadline:
+			t.Fatalf("%d checkpoints in a minute", len(said.Completed()))
 		}
 	}
 	n := len(said.Completed())
 	t.Logf("%d records, %d checkpoints, %d readings", src.Polled(0)+src.Polled(1), n, reads)
-	if n == 0 || wrong.Load() > 0 {
-		t.Errorf("%d checkpoints completed, %d iterations went wrong", n, wrong.Load())
+	if wrong.Load() > 0 {
+		t.Errorf("%d iterations went wrong", wrong.Load())
 	}
 }
