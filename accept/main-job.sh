@@ -80,7 +80,7 @@ for l in $lines; do
   7)
     t=$([ $long = 1 ] && echo 5m || echo 10s); v7=PASS; s7=""
     for f in FuzzManifest:./internal/checkpoint FuzzBlock:./internal/statefile FuzzRecord:./internal/ckptlog FuzzLines:./connector/file; do
-      go test -run '^$' -fuzz "^${f%%:*}\$" -fuzztime $t "${f#*:}" >"$work/out" 2>&1 || { v7=FAIL; tail -n 10 "$work/out" >&2; }
+      go test -run '^$' -fuzz "^${f%%:*}\$" -fuzztime $t -fuzzminimizetime 20x "${f#*:}" >"$work/out" 2>&1 || { v7=FAIL; tail -n 10 "$work/out" >&2; }
       s7="$s7 ${f%%:*}=$(sed -n 's/.*execs: \([0-9]*\).*/\1/p' "$work/out" | tail -n 1)"
     done
     gotest 'Damage|Flipped|Truncation|Exchanged|Forged|Skipped|CountsOfTheReference' './internal/checkpoint ./internal/ckptlog ./internal/statefile' -timeout 20m

@@ -96,7 +96,11 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb\r\n\nc"), uint64(1))
 	f.Add([]byte("\r\n\r\r\n\n"), uint64(2))
 	f.Add(bytes.Repeat([]byte("0123456789\n"), 500), uint64(3))
-	f.Fuzz(compareCuts)
+	f.Fuzz(func(t *testing.T, content []byte, seed uint64) {
+		// The reference sums up to tailSize bytes a line, so long inputs are slow
+		// and add nothing: the buffers are at most 300 bytes.
+		compareCuts(t, content[:min(len(content), 1<<10)], seed)
+	})
 }
 
 func TestLinesLongerThanTheBuffer(t *testing.T) {
