@@ -15,7 +15,8 @@ type Event interface{ event() }
 type (
 	// Restored is told when a run goes on from a checkpoint.
 	Restored struct {
-		ID CheckpointID
+		ID    CheckpointID
+		Final bool // the job's last: its sources have ended, and nothing is left to run
 	}
 	// Fresh is told for each sink when a job is started fresh: what becomes of
 	// what it committed before.

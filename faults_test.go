@@ -139,6 +139,7 @@ func TestOptionFaults(t *testing.T) {
 		want string
 	}{
 		{staunch.Options{Parallelism: -1}, "Parallelism is -1"},
+		{staunch.Options{Parallelism: 100_000_000}, "Parallelism is 100000000: at most 1024"},
 		{staunch.Options{Checkpoint: staunch.CheckpointOptions{Alignment: staunch.Unaligned}}, "Unaligned comes in a later version"},
 		{staunch.Options{Checkpoint: staunch.CheckpointOptions{Retain: -1}}, "Retain is -1"},
 		{staunch.Options{State: staunch.StateOptions{Backend: staunch.Pebble}}, `Pebble is not linked: import _ "github.com/staunchdev/staunch/state/pebble"`},

@@ -123,6 +123,9 @@ func (c *command) parse(args []string) error {
 			if c.verb == "run" && len(c.args) > 0 || c.verb == "plan" && len(c.args) > 0 {
 				return c.wrong(fs, "%s takes no arguments, but was given %q", c.verb, c.args)
 			}
+			if c.rate < 0 {
+				return c.wrong(fs, "rate is %d: records a second, or 0 for no limit", c.rate)
+			}
 			return nil
 		case named:
 			c.args = append(c.args, args[0])
@@ -178,13 +181,14 @@ func (c *command) flagSet() *flag.FlagSet {
 func (c *command) engineFlags(fs *flag.FlagSet) {
 	o := &c.options
 	fs.StringVar(&o.Storage, "storage", "", "`URL` of checkpoints: a directory, file:///path, s3://bucket/prefix, hdfs://host/path")
-	fs.TextVar(&o.Mode, "mode", Guarantee(0), "exactly-once, at-least-once or at-most-once")
+	fs.TextVar(&o.Mode, "mode", Guarantee(0), "`guarantee` within the job: exactly-once (if empty), at-least-once or at-most-once")
 	fs.TextVar(&o.Require, "require", Guarantee(0), "refuse to start if the job cannot deliver this `guarantee` end to end")
 	fs.IntVar(&o.Parallelism, "parallelism", 0, "subtasks of an operator; 0: the number of processors less one")
-	fs.DurationVar(&o.Checkpoint.Interval, "interval", 0, "time between checkpoints; negative: only at the end")
-	fs.DurationVar(&o.Checkpoint.Timeout, "timeout", 0, "time after which a checkpoint is given up")
-	fs.IntVar(&o.Checkpoint.Retain, "retain", 0, "completed checkpoints to keep")
-	fs.BoolVar(&o.Fresh, "fresh", false, "start empty though there are checkpoints; output of earlier runs stays as it is")
+	fs.DurationVar(&o.Checkpoint.Interval, "interval", 0, "time between checkpoints; 0: 1s; negative: only at the end")
+	fs.DurationVar(&o.Checkpoint.Timeout, "timeout", 0, "time after which a checkpoint is given up; 0: 10m")
+	fs.IntVar(&o.Checkpoint.Retain, "retain", 0, "completed checkpoints to keep; 0: 3")
+	fs.IntVar(&o.Restart.Attempts, "restarts", 0, "restarts after failures in a row before the job is given up; 0: for ever; negative: none")
+	fs.BoolVar(&o.Fresh, "fresh", false, "start empty though there are checkpoints; what becomes of earlier output is each sink's to say, and is printed")
 	fs.StringVar(&o.From, "from", "", "start from the checkpoint with this `id`, not from the latest")
 	fs.BoolVar(&o.AcceptRepeats, "accept-repeats", false, "with -from: go back behind what a sink has committed, and commit it again")
 	fs.BoolVar(&o.Takeover, "takeover", false, "start though another process seems to run the job; that one is fenced off")
@@ -217,7 +221,11 @@ func runVerb(ctx context.Context, c *command) int {
 	o.OnEvent = func(e Event) {
 		switch e := e.(type) {
 		case Restored:
-			shown.say(fmt.Sprintf("resumed from checkpoint %d", e.ID))
+			text := fmt.Sprintf("resumed from checkpoint %d", e.ID)
+			if e.Final {
+				text += ": the job had ended with it, so nothing more is read (-fresh begins anew)"
+			}
+			shown.say(text)
 		case Fresh:
 			shown.say(fmt.Sprintf("fresh start, old output of %q: %s", e.Sink, e.Output))
 		}

@@ -68,6 +68,11 @@ func (j *Job) Plan(o Options) (*Plan, error) {
 	return p, nil
 }
 
+// maxParallelism bounds the subtasks of an operator. Two operators with a
+// shuffle between them have the square of it in channels, so a slip of the pen
+// would take all memory of the machine before the first record.
+const maxParallelism = 1024
+
 // faults are what of complete options cannot be carried out. An option that
 // would silently have no effect is one of them.
 func (o Options) faults() (fs []error) {
@@ -80,6 +85,9 @@ func (o Options) faults() (fs []error) {
 	}
 	if o.Parallelism < 1 {
 		fault("Parallelism is %d: at least 1 is needed", o.Parallelism)
+	}
+	if o.Parallelism > maxParallelism {
+		fault("Parallelism is %d: at most %d are possible in one process", o.Parallelism, maxParallelism)
 	}
 	switch a := o.Checkpoint.Alignment; {
 	case a == Unaligned:

@@ -115,7 +115,7 @@ func event(e cluster.Event) Event {
 	switch e := e.(type) {
 	case cluster.Started:
 		if e.Restored != 0 {
-			return Restored{ID: CheckpointID(e.Restored)}
+			return Restored{ID: CheckpointID(e.Restored), Final: e.Final}
 		}
 	case cluster.Fresh:
 		return Fresh(e)

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -32,6 +33,19 @@ type Order struct {
 	Customer string    `json:"customer"`
 	Cents    int64     `json:"cents"`
 	Time     time.Time `json:"time"`
+}
+
+// checked refuses an order that cannot be booked. A bad record stops the job
+// with the file and the line, and nothing is lost: mend the line and go on.
+type checked struct{ codec.Codec[Order] }
+
+// Decode implements codec.Codec.
+func (c checked) Decode(b []byte) (Order, error) {
+	o, err := c.Codec.Decode(b)
+	if err == nil && (o.ID == "" || o.Customer == "") {
+		err = errors.New("an order needs an id and a customer")
+	}
+	return o, err
 }
 
 // Line is a line of the ledger: Seq says the how-manieth order of the customer
@@ -63,7 +77,7 @@ func (l *ledger) Process(c *staunch.Ctx[Line], customer string, o Order) error {
 
 var (
 	input = flag.String("input", "", "`file or directory` of orders as JSON lines; empty: they are made up")
-	count = flag.Int64("count", 0, "how many orders to make up; 0: without end")
+	count = flag.Uint("count", 0, "how many orders to make up; 0: without end")
 	data  = flag.String("data", "./orders-data", "`directory` of checkpoints and results")
 )
 
@@ -72,9 +86,9 @@ var (
 const splits = 4
 
 func build() *staunch.Job {
-	var src connector.Source[Order] = &gen.Source[Order]{Make: makeOrder, Count: *count, Splits: splits}
+	var src connector.Source[Order] = &gen.Source[Order]{Make: makeOrder, Count: int64(*count), Splits: splits}
 	if *input != "" {
-		src = file.NewSource(*input, codec.JSON[Order]())
+		src = file.NewSource(*input, checked{codec.JSON[Order]()})
 	}
 	out := filepath.Join(*data, "out")
 

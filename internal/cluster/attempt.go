@@ -108,7 +108,7 @@ func (x *Execution) prepare(ctx context.Context, a *attempt, point *ckptlog.Reta
 	if point != nil {
 		r, err := x.readCheckpoint(ctx, *point)
 		if err != nil {
-			return err
+			return a.withRemedy(err, point.ID)
 		}
 		if err := r.mapTo(x); err != nil {
 			return err
@@ -122,6 +122,22 @@ func (x *Execution) prepare(ctx context.Context, a *attempt, point *ckptlog.Reta
 		return nil // there is nothing left to run
 	}
 	return x.openSources(ctx, a)
+}
+
+// withRemedy says what else there is to start from when a checkpoint is damaged.
+// Nothing goes back to an older one by itself: what is lost by it is for the
+// user to judge.
+func (a *attempt) withRemedy(err error, id checkpoint.ID) error {
+	if !isDamage(err) {
+		return err
+	}
+	var older []checkpoint.ID
+	for _, r := range a.view.Retained() {
+		if r.ID != id {
+			older = append(older, r.ID)
+		}
+	}
+	return fmt.Errorf("checkpoint %d: %w (others that are kept: %v; -from ID starts from one of them, -fresh from nothing)", id, err, older)
 }
 
 // launch deploys the subtasks. Once all are ready the coordinator asks for the
@@ -239,7 +255,7 @@ func (x *Execution) finishAttempt(a *attempt, f checkpoint.Finish) {
 // committed, and nothing is left to run.
 func (x *Execution) endFinal(a *attempt) {
 	r := a.restored.entry
-	x.emit(Started{Restored: r.ID, Epoch: a.epoch})
+	x.emit(Started{Restored: r.ID, Final: true, Epoch: a.epoch})
 	end := func() {
 		a.ending, a.succeeded, a.stopped, a.closed = true, true, true, true
 		x.tryClose(a)

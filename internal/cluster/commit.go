@@ -59,6 +59,7 @@ func (x *Execution) commitSinks(a *attempt, id checkpoint.ID) {
 	a.committing.do(func(done func()) {
 		x.inAttempt(a, "commit sinks", func(ctx context.Context) error {
 			return x.commit(ctx, m.committables, func(err error) {
+				x.log.Warn("sinks cannot commit yet; it is tried again", "checkpoint", id, "err", err)
 				x.in.post(func() { x.tell(a, checkpoint.SinksFailed{ID: id, Detail: err.Error()}) })
 			})
 		}, func(err error) {

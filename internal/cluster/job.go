@@ -96,6 +96,7 @@ type (
 	// started empty.
 	Started struct {
 		Restored checkpoint.ID
+		Final    bool // Restored is the job's last: there is nothing left to run
 		Epoch    checkpoint.Epoch
 	}
 	// Fresh is told for each sink when a job is started fresh: what becomes of

@@ -36,7 +36,8 @@ func (x *Execution) openSources(ctx context.Context, a *attempt) error {
 		h.enum = e
 		if state != nil {
 			if err := e.Restore(state); err != nil {
-				return fmt.Errorf("source %q: restore enumerator: %w", h.source, err)
+				// Its next try would be given the same bytes.
+				return &permanentError{fmt.Errorf("source %q: the checkpoint holds the position of another kind of source, or it is damaged: restore enumerator: %w", h.source, err)}
 			}
 		}
 		found, more, err := h.discover(ctx)
