@@ -6,7 +6,9 @@
 // gives the same run, step by step.
 //
 //	world.go     the scheduler: the clock, who is next, crashes, starts
-//	process.go   one process: a cluster.Env made of coroutines and timers
+//	process.go   one process: a cluster.Env, and who runs in it
+//	coroutine.go work that may block: it switches at every call
+//	timer.go     timers in the world's time
 //	profile.go   what a seed decides before the run
 //	fault.go     what becomes of each call of the store
 //	input.go     the input of the job, its enumerators and readers
@@ -16,7 +18,8 @@
 //	tap.go       what operators are told, and their failures
 //	workers.go   late, doubled and stale messages
 //	oracle.go    what may stand in the bank at the end
-//	audit.go     what must hold of the store at any time, and at the end
+//	audit.go     what must hold of the store at any time
+//	end.go       what must hold at the end
 //	coverage.go  which state of the protocol met which event
 //
 // The oracle sees the input and what the bank has committed, nothing else, and

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/storage"
 	"github.com/staunchdev/staunch/storage/memstore"
 )
@@ -13,8 +14,8 @@ import (
 func (p *process) fate(op memstore.Op) memstore.Outcome {
 	w := p.w
 	slow := w.slowStore
-	if slow > 0 && strings.HasPrefix(op.Name, "ckpt/") && op.Verb == memstore.Create {
-		slow = slow/10 + 1
+	if op.Verb == memstore.Create && strings.HasPrefix(op.Name, checkpoint.ManifestPrefix) || op.Verb == memstore.List && op.Name == checkpoint.ObjectPrefix {
+		slow = (slow + 9) / 10 // what others do meanwhile matters most here
 	}
 	if p.cur != nil && w.happens(slow) {
 		p.Sleep(context.Background(), time.Duration(w.rng.Int64N(3*int64(w.timeout))))

@@ -64,7 +64,7 @@ func (w *world) job(p *process) cluster.Job {
 	for s := range w.sources {
 		sources = append(sources, b.source(s, parallel(0, 2)))
 	}
-	account = keyedNode(b, "account", accounts, func(o order) uint32 { return o.Key }, enter)
+	account = keyedNode(b, "account", accounts, func(o order) uint32 { return o.Key }, func(o order) order { return o }, enter)
 	for _, s := range sources {
 		b.edge(s, account, graph.Hash, hashBy(func(o order) uint32 { return o.Key }))
 	}
@@ -72,7 +72,7 @@ func (w *world) job(p *process) cluster.Job {
 	b.edge(account, ledger, graph.Forward, nil)
 	if w.stages == 2 {
 		n := parallel(0, 2)
-		bucket := keyedNode(b, "bucket", n, bucketOf, sumUp)
+		bucket := keyedNode(b, "bucket", n, bucketOf, func(l line) order { return l.Order }, sumUp)
 		b.edge(account, bucket, graph.Hash, hashBy(bucketOf))
 		totals := sinkNode(b, "totals", b.sinkParallelism(n), func(t total) entry { return entry{of: 't', total: t} })
 		b.edge(bucket, totals, graph.Forward, nil)
@@ -118,7 +118,7 @@ func (b *builder) source(s, parallelism int) int {
 	})
 }
 
-func keyedNode[In, Out any](b *builder, name string, parallelism int, keyOf func(In) uint32, fold func(account, In) (account, Out)) int {
+func keyedNode[In, Out any](b *builder, name string, parallelism int, keyOf func(In) uint32, orderOf func(In) order, fold func(account, In) (account, Out)) int {
 	w, p := b.w, b.p
 	key := codec.For[uint32]().Schema()
 	d := stateDecl()
@@ -127,7 +127,7 @@ func keyedNode[In, Out any](b *builder, name string, parallelism int, keyOf func
 		States: []checkpoint.StateMeta{{Name: d.Name, Kind: d.Kind, Value: d.ValueSchema}},
 	}, operator.Spec{
 		Make: func(outs [][]any) operator.Made {
-			o := &keyed[In, Out]{w: w, name: name, keyOf: keyOf, fold: fold, out: operator.NewOutput[Out](outs[0])}
+			o := &keyed[In, Out]{w: w, name: name, keyOf: keyOf, orderOf: orderOf, fold: fold, out: operator.NewOutput[Out](outs[0])}
 			if w.rng.IntN(3) == 0 {
 				o.cost = w.recordCost
 			}
@@ -197,6 +197,7 @@ func (w *world) event(p *process, e cluster.Event) {
 	case cluster.Started:
 		w.tracef("%v: attempt %v, restored %d", p, e.Epoch, e.Restored)
 		p.epoch, p.completes, p.aborts, p.lostMail = e.Epoch, nil, nil, false
+		p.consecutive = 0
 		if w.bank.owner != p && !p.takeover {
 			w.fail("%v runs beside a living owner", p)
 		}
@@ -205,6 +206,7 @@ func (w *world) event(p *process, e cluster.Event) {
 		w.tracef("%v: checkpoint %d", p, e.Stats.ID)
 		w.result.Checkpoints++
 		p.completes = append(p.completes, e.Stats.ID)
+		p.consecutive = 0
 		w.ask(p)
 	case cluster.CheckpointFailed:
 		w.tracef("%v: checkpoint %d failed: %v", p, e.Stats.ID, e.Stats.Failure)
@@ -212,10 +214,14 @@ func (w *world) event(p *process, e cluster.Event) {
 		if e.Stats.Failure.Phase > checkpoint.PhaseEnumerators {
 			p.aborts = append(p.aborts, e.Stats.ID)
 		}
+		p.consecutive++
 		w.ask(p)
 	case cluster.Restarting:
 		w.tracef("%v: restart %d: %v", p, e.Restart, e.Cause)
 		w.result.Restarts++
+		if strings.Contains(e.Cause.Error(), "consecutive checkpoint") && p.consecutive < w.failAfter {
+			w.fail("%v: the attempt was failed after %d checkpoints that failed, allowed are %d: %w", p, p.consecutive, w.failAfter-1, e.Cause)
+		}
 		if unexpected(e.Cause) && !w.collected(p, e.Cause) {
 			w.fail("%v: an attempt failed: %w", p, e.Cause)
 		}

@@ -56,16 +56,17 @@ func sumUp(a account, l line) (account, total) {
 // keyed is an operator with one keyed state, over the real store.
 type keyed[In, Out any] struct {
 	operator.Base
-	w     *world
-	name  string
-	keyOf func(In) uint32
-	fold  func(account, In) (account, Out)
-	cost  int64
-	out   operator.Output[Out]
-	rt    *operator.Runtime
-	store *statestore.Store
-	keyer *statestore.Keyer[uint32]
-	state *statestore.Table
+	w       *world
+	name    string
+	keyOf   func(In) uint32
+	orderOf func(In) order
+	fold    func(account, In) (account, Out)
+	cost    int64
+	out     operator.Output[Out]
+	rt      *operator.Runtime
+	store   *statestore.Store
+	keyer   *statestore.Keyer[uint32]
+	state   *statestore.Table
 }
 
 func stateDecl() statestore.Decl {
@@ -109,6 +110,7 @@ func (o *keyed[In, Out]) Process(r *element.Run[In]) error {
 			}
 			return errInjected
 		}
+		o.w.apply(o.name, o.orderOf(v))
 		o.w.spend(o.cost)
 		k := o.keyOf(v)
 		h := uint64(0)
@@ -128,6 +130,25 @@ func (o *keyed[In, Out]) Process(r *element.Run[In]) error {
 	}
 	o.store.EndKey()
 	return o.out.Flush()
+}
+
+// apply notes that an order changes the state of an operator, in some process and
+// attempt. In AtMostOnce that happens once, whatever fails and whatever becomes
+// of that state.
+func (w *world) apply(operator string, o order) {
+	if w.Mode != checkpoint.AtMostOnce {
+		return
+	}
+	by := w.applied[operator]
+	if by == nil {
+		by = map[[2]uint32]bool{}
+		w.applied[operator] = by
+	}
+	at := [2]uint32{o.Split, o.Pos}
+	if by[at] {
+		w.fail("REPEATED: order %+v is applied twice by operator %s", o, operator)
+	}
+	by[at] = true
 }
 
 func (o *keyed[In, Out]) Watermark(t int64) error { return o.out.Watermark(t) }

@@ -109,6 +109,17 @@ var mutations = []mutation{
 		"	}\n	return false\n}\n\n// Confirm",
 	}}},
 
+	{"straddling-segment-not-restored", "Rescaling means reading other ranges: every segment that shares a hash with the subtask's.", []edit{{
+		"internal/statestore/restore.go",
+		"	if !seg.Range.Overlaps(r.t.s.cfg.Range) {",
+		"	if own := r.t.s.cfg.Range; !own.Contains(seg.Range.Lo) {",
+	}}},
+	{"restore-takes-all-keys", "A subtask restores the keys of its range and no others.", []edit{{
+		"internal/statestore/restore.go",
+		"	return run.All(ctx, r.t.s.cfg.Range, r.hash, func(e statefile.Entry) error {",
+		"	return run.All(ctx, statefile.Everything, r.hash, func(e statefile.Entry) error {",
+	}}},
+
 	// The coordinator.
 	{"complete-not-sent", "After the append, Complete goes to all subtasks.", []edit{{
 		"internal/checkpoint/pending.go",
@@ -134,6 +145,12 @@ var mutations = []mutation{
 		"internal/checkpoint/pending.go",
 		"	p.timer = false\n	if p.phase == PhaseAppend {\n		return nil\n	}\n",
 		"	p.timer = false\n",
+	}}},
+	{"failures-count-twice", "Failures count once per id against FailAfter, consecutive.", []edit{{
+		"internal/checkpoint/policy.go", "	c.failures++\n", "	c.failures += 2\n",
+	}}},
+	{"failures-not-consecutive", "Failures count once per id against FailAfter, consecutive.", []edit{{
+		"internal/checkpoint/pending.go", "	c.latest, c.ended, c.failures = p.id, now, 0", "	c.latest, c.ended = p.id, now",
 	}}},
 	{"final-not-retried", "An aborted final checkpoint is retried at once (S2-8 c).", []edit{{
 		"internal/checkpoint/trigger.go",
@@ -234,9 +251,7 @@ var mutations = []mutation{
 	{"emits-unreserved", "AtMostOnce: a source emits only below a reservation (S1-8).", []edit{{
 		"internal/operator/source.go",
 		"	if s.rt.Mode == checkpoint.AtMostOnce {",
-		"	if false {",
-	}, {
-		"internal/operator/source.go", "	\"github.com/staunchdev/staunch/internal/checkpoint\"\n", "	\"github.com/staunchdev/staunch/internal/checkpoint\"\n",
+		"	if s.rt.Mode == checkpoint.AtMostOnce && false {",
 	}}},
 	{"reserved-before-logged", "Records wait until the reservation is in the log (S1-8).", []edit{{
 		"internal/cluster/reserve.go",

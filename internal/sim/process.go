@@ -1,11 +1,9 @@
 package sim
 
 import (
-	"container/heap"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -41,6 +39,7 @@ type process struct {
 	epoch             checkpoint.Epoch
 	completes, aborts []checkpoint.ID
 	lostMail          bool // a Complete was lost on the way
+	consecutive       int  // checkpoints that failed since the last one that did not
 
 	stale     []staleMail
 	staleAcks []checkpoint.Ack
@@ -186,21 +185,6 @@ func (a *actor) run() {
 	p.wet()
 }
 
-// killed is what a coroutine of a dead process panics with.
-type killed struct{}
-
-// yield lets others run. Work that a subtask does on its own goroutine (inline
-// snapshots) does not switch.
-func (p *process) yield() {
-	if p.cur == nil {
-		return
-	}
-	if c := p.cur.co; c.dying || !c.out(false) {
-		c.dying = true
-		panic(killed{})
-	}
-}
-
 // Now implements cluster.Env.
 func (p *process) Now() int64 { return p.w.now }
 
@@ -212,43 +196,6 @@ func (p *process) Go(name string, work func()) {
 	c := p.w.coroutine()
 	c.work = work
 	p.add(&actor{kind: working, name: name, weight: 1 + p.w.rng.IntN(p.w.workSpread), co: c})
-}
-
-// coroutine runs pieces of work one after the other: new ones cost a stack that
-// has to grow first.
-type coroutine struct {
-	work  func()
-	next  func() (done, ok bool)
-	stop  func()
-	out   func(done bool) bool
-	dying bool
-}
-
-// coroutine returns one that has no work.
-func (w *world) coroutine() *coroutine {
-	if n := len(w.idle); n > 0 {
-		c := w.idle[n-1]
-		w.idle = w.idle[:n-1]
-		return c
-	}
-	c := &coroutine{}
-	c.next, c.stop = iter.Pull(func(out func(bool) bool) {
-		c.out = out
-		for c.run() && out(true) {
-		}
-	})
-	return c
-}
-
-// run runs the work, and says whether the coroutine may be used again.
-func (c *coroutine) run() (ok bool) {
-	defer func() {
-		if c.dying {
-			recover()
-		}
-	}()
-	c.work()
-	return !c.dying
 }
 
 // Sleep implements cluster.Env.
@@ -286,74 +233,4 @@ func (p *process) Nonce() (b [16]byte) {
 	binary.BigEndian.PutUint64(b[8:], p.w.nonces)
 	b[0], b[7] = b[7], byte(p.w.nonces)
 	return b
-}
-
-// timer calls f at a time, unless its process is dead by then.
-type timer struct {
-	p   *process
-	at  int64
-	seq uint64
-	f   func()
-}
-
-func (t *timer) fire() {
-	if t.p.alive && t.f != nil {
-		t.f()
-		t.p.wet()
-	}
-}
-
-// timerQueue has the earliest timer first; among equals the oldest.
-type timerQueue struct {
-	h   timerHeap
-	seq uint64
-}
-
-func (q *timerQueue) add(t *timer) {
-	q.seq++
-	t.seq = q.seq
-	heap.Push(&q.h, t)
-}
-
-func (q *timerQueue) pop() { heap.Pop(&q.h) }
-
-// first is the earliest timer that may still fire. One of a paused process
-// fires when that goes on.
-func (q *timerQueue) first() *timer {
-	for len(q.h) > 0 {
-		t := q.h[0]
-		switch {
-		case !t.p.alive || t.f == nil:
-			q.pop()
-		case t.at < t.p.pausedUntil:
-			t.at = t.p.pausedUntil
-			heap.Fix(&q.h, 0)
-		default:
-			return t
-		}
-	}
-	return nil
-}
-
-func (q *timerQueue) due(now int64) *timer {
-	if t := q.first(); t != nil && t.at <= now {
-		return t
-	}
-	return nil
-}
-
-type timerHeap []*timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
-}
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)   { *h = append(*h, x.(*timer)) }
-func (h *timerHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return t
 }

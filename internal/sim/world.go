@@ -64,6 +64,7 @@ type world struct {
 	finished   bool // a process ended because the job was done
 	calm       bool // no more faults, crashes or rivals
 	told       []*told
+	applied    map[string]map[[2]uint32]bool // AtMostOnce: by operator
 	broken     error
 	result     Result
 }
@@ -79,7 +80,7 @@ const (
 
 // Run simulates one seed.
 func Run(o Options) (r Result) {
-	w := &world{Options: o, rng: rand.New(rand.NewPCG(o.Seed, uint64(o.Mode))), now: epochStart}
+	w := &world{Options: o, rng: rand.New(rand.NewPCG(o.Seed, uint64(o.Mode))), now: epochStart, applied: map[string]map[[2]uint32]bool{}}
 	w.profile = draw(w.rng, o.Mode)
 	w.faults = w.profile.maxFaults
 	w.disk = memstore.NewDisk()
