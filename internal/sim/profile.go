@@ -83,6 +83,9 @@ func draw(r *rand.Rand, mode checkpoint.Mode) profile {
 	}
 	if r.IntN(4) == 0 {
 		p.alignmentLimit = int64(2 + r.IntN(20))
+		if p.failAfter > 0 { // likewise a limit that every checkpoint passes
+			p.alignmentLimit += int64(p.records)
+		}
 	}
 	if r.IntN(3) == 0 {
 		p.recordCost = int64(50+r.IntN(1500)) * 1000
