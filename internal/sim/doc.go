@@ -14,7 +14,9 @@
 //	input.go     the input of the job, its enumerators and readers
 //	bank.go      the outside system that the sinks write to
 //	keyed.go     operators with keyed state
+//	parts.go     what a job is built of that takes part
 //	job.go       the job that is run
+//	execution.go how it is run, and what its executions tell
 //	tap.go       what operators are told, and their failures
 //	workers.go   late, doubled and stale messages
 //	oracle.go    what may stand in the bank at the end

@@ -39,7 +39,7 @@ func newInput(r *rand.Rand, p *profile) *input {
 	for s := range in.sources {
 		for range 1 + r.IntN(3) {
 			sp := &split{index: uint32(len(in.splits)), name: fmt.Sprintf("%c%d", 'a'+s, len(in.splits))}
-			if r.IntN(3) == 0 && s < 2 {
+			if r.IntN(2) == 0 && s < 2 {
 				sp.appears = epochStart + r.Int64N(p.span+1)
 			}
 			in.splits = append(in.splits, sp)
@@ -80,6 +80,9 @@ type enumerator struct {
 
 func (e *enumerator) Discover(context.Context) (found []connector.Split, more bool, err error) {
 	e.p.yield()
+	if w := e.p.w; w.happens((w.slowEnumerator + 3) / 4) {
+		e.p.Sleep(context.Background(), time.Duration(w.rng.Int64N(2*int64(w.interval))))
+	}
 	for i, sp := range e.all {
 		switch {
 		case e.known[i] != 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/staunchdev/staunch/codec"
 	"github.com/staunchdev/staunch/internal/checkpoint"
@@ -56,17 +57,17 @@ func sumUp(a account, l line) (account, total) {
 // keyed is an operator with one keyed state, over the real store.
 type keyed[In, Out any] struct {
 	operator.Base
-	w       *world
+	parts   *Parts
 	name    string
 	keyOf   func(In) uint32
 	orderOf func(In) order
 	fold    func(account, In) (account, Out)
-	cost    int64
 	out     operator.Output[Out]
 	rt      *operator.Runtime
 	store   *statestore.Store
 	keyer   *statestore.Keyer[uint32]
 	state   *statestore.Table
+	live    []*keyedSnapshot
 }
 
 func stateDecl() statestore.Decl {
@@ -103,15 +104,9 @@ func (o *keyed[In, Out]) Open(rt *operator.Runtime) error {
 
 func (o *keyed[In, Out]) Process(r *element.Run[In]) error {
 	for i, v := range r.Values {
-		if o.w.failNext || o.w.happens(o.w.userFails) {
-			o.w.failNext = false
-			if o.w.rng.IntN(2) == 0 {
-				panic(errInjected)
-			}
-			return errInjected
+		if err := o.parts.Apply(o.name, o.orderOf(v)); err != nil {
+			return err
 		}
-		o.w.apply(o.name, o.orderOf(v))
-		o.w.spend(o.cost)
 		k := o.keyOf(v)
 		h := uint64(0)
 		if r.Hashes != nil {
@@ -161,7 +156,19 @@ func (o *keyed[In, Out]) Snapshot(b checkpoint.Barrier) (operator.Snapshot, erro
 	if err != nil {
 		return nil, err
 	}
-	return &keyedSnapshot{sn, checkpoint.OperatorAck{Operator: o.name, Range: o.rt.Range}}, nil
+	s := &keyedSnapshot{Snapshot: sn, id: b.ID, ack: checkpoint.OperatorAck{Operator: o.name, Range: o.rt.Range}}
+	o.live = append(slices.DeleteFunc(o.live, func(s *keyedSnapshot) bool { return s.released }), s)
+	return s, nil
+}
+
+// Abort stops what is still being written.
+func (o *keyed[In, Out]) Abort(id checkpoint.ID) error {
+	for _, s := range o.live {
+		if s.id == id {
+			s.Snapshot.Abort()
+		}
+	}
+	return nil
 }
 
 func (o *keyed[In, Out]) Complete(id checkpoint.ID) error {
@@ -171,7 +178,14 @@ func (o *keyed[In, Out]) Complete(id checkpoint.ID) error {
 
 type keyedSnapshot struct {
 	*statestore.Snapshot
-	ack checkpoint.OperatorAck
+	id       checkpoint.ID
+	ack      checkpoint.OperatorAck
+	released bool
+}
+
+func (s *keyedSnapshot) Release() {
+	s.released = true
+	s.Snapshot.Release()
 }
 
 func (s *keyedSnapshot) Write(ctx context.Context, p *statefile.Packer) (ack checkpoint.OperatorAck, err error) {

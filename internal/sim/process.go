@@ -32,6 +32,7 @@ type process struct {
 	bankCut     bool  // nor the bank
 	flickers    bool  // the next list fails
 	oldDecline  func()
+	cost        map[string]int64 // of a record, by operator
 	actors      []*actor
 	cur         *actor // whose coroutine runs
 

@@ -103,6 +103,10 @@ type (
 		sinkOperator
 		t *tap
 	}
+	timedTap struct {
+		*keyedTap
+		operator.Timers
+	}
 	keyedTap struct {
 		operator.Operator
 		t *tap
@@ -146,6 +150,8 @@ func (w *world) tap(p *process, m operator.Made) operator.Made {
 		m.Op = &tappedSource{op, t}
 	case sinkOperator:
 		m.Op = &tappedSink{op, t}
+	case operator.Timers:
+		m.Op = timedTap{&keyedTap{m.Op, t}, op}
 	default:
 		m.Op = &keyedTap{op, t}
 	}

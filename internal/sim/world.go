@@ -34,6 +34,7 @@ type Options struct {
 	Mode  checkpoint.Mode
 	Trace func(format string, args ...any) // nil: none
 	Cover *Coverage                        // nil: not counted
+	Job   Job                              // nil: one of operators of this package
 }
 
 // world is one run of a seed. Nothing in it runs at the same time as anything
