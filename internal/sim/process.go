@@ -38,6 +38,7 @@ type process struct {
 
 	// Of the current attempt.
 	epoch             checkpoint.Epoch
+	givenUp           aborts
 	completes, aborts []checkpoint.ID
 	lostMail          bool // a Complete was lost on the way
 	consecutive       int  // checkpoints that failed since the last one that did not
@@ -113,6 +114,7 @@ type actor struct {
 	at     int64 // a subtask: may have something then; a coroutine: sleeps until then
 
 	stepper cluster.Stepper
+	steps   int
 	closed  func()
 
 	co     *coroutine
@@ -163,6 +165,7 @@ func (a *actor) run() {
 		default:
 		}
 	case stepping:
+		a.steps++
 		st := a.stepper.Step()
 		a.at = st.At
 		if st.Closed {
@@ -224,7 +227,9 @@ func (p *process) Drive(s cluster.Stepper, closed func()) {
 	if p.w.rng.IntN(6) == 0 {
 		weight = 1 // a slow subtask
 	}
-	p.add(&actor{kind: stepping, name: "subtask", weight: weight, stepper: s, closed: closed})
+	a := &actor{kind: stepping, name: "subtask", weight: weight, stepper: s, closed: closed}
+	p.givenUp.driven(a)
+	p.add(a)
 }
 
 // Nonce implements cluster.Env.

@@ -23,19 +23,23 @@ type tap struct {
 type told struct {
 	p                          *process
 	instance                   string
+	subtask                    int
 	epoch                      checkpoint.Epoch
 	complete, aborted, covered []checkpoint.ID
 }
 
 func (t *tap) open(rt *operator.Runtime) error {
 	i := rt.Instance
-	t.told.p, t.instance = t.p, i.Operator
+	t.told.p, t.instance, t.subtask = t.p, i.Operator, i.Subtask
 	t.epoch = checkpoint.Epoch{Generation: i.Generation, Attempt: i.Attempt}
 	t.w.told = append(t.w.told, &t.told)
 	return t.op.Open(rt)
 }
 
 func (t *tap) snapshot(b checkpoint.Barrier) (operator.Snapshot, error) {
+	if s, aborted := t.p.givenUp.begins(t.instance, t.subtask, b.ID); aborted {
+		t.w.fail("%v: %v begins checkpoint %d although it was told that it is aborted", t.p, s, b.ID)
+	}
 	if t.w.happens(t.w.syncFails) {
 		return nil, errInjected
 	}

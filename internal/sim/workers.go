@@ -28,6 +28,7 @@ type staleMail struct {
 
 func (ws *workers) Deploy(d *cluster.Deployment) error {
 	ws.queues = map[checkpoint.SubtaskID]*slowQueue{}
+	ws.p.givenUp.deploy(d)
 	l := &lead{Lead: d.Lead, p: ws.p}
 	for _, a := range ws.p.staleAcks {
 		ws.p.later(func() { l.Lead.Ack(a) })
@@ -72,7 +73,7 @@ func (ws *workers) slowly(s checkpoint.SubtaskID, m task.Mail) {
 		slow = (slow + 9) / 10
 	}
 	if !w.happens(slow) {
-		ws.Workers.Deliver(s, m)
+		ws.hand(s, m)
 		if _, ok := m.(checkpoint.Trigger); ok {
 			ws.triggered()
 		}
@@ -107,8 +108,14 @@ func (ws *workers) arrive(s checkpoint.SubtaskID, q *slowQueue) {
 	}
 	delete(ws.queues, s)
 	for _, m := range q.mails {
-		ws.Workers.Deliver(s, m)
+		ws.hand(s, m)
 	}
+}
+
+// hand puts a mail into the mailbox of a subtask.
+func (ws *workers) hand(s checkpoint.SubtaskID, m task.Mail) {
+	ws.p.givenUp.hand(s, m, ws.p.epoch)
+	ws.Workers.Deliver(s, m)
 }
 
 func epochOf(m task.Mail) checkpoint.Epoch {
