@@ -40,6 +40,9 @@ func (t *tap) snapshot(b checkpoint.Barrier) (operator.Snapshot, error) {
 	if s, aborted := t.p.givenUp.begins(t.instance, t.subtask, b.ID); aborted {
 		t.w.fail("%v: %v begins checkpoint %d although it was told that it is aborted", t.p, s, b.ID)
 	}
+	if slices.Contains(t.aborted, b.ID) || slices.Contains(t.complete, b.ID) {
+		t.w.fail("%v: an operator of %s is asked for a snapshot of checkpoint %d, of whose end it was told", t.p, t.instance, b.ID)
+	}
 	if t.w.happens(t.w.syncFails) {
 		return nil, errInjected
 	}
