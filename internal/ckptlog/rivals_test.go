@@ -27,6 +27,9 @@ var (
 func TestRivals(t *testing.T) {
 	first := rand.Uint64() >> 1
 	runs := uint64(*rivalRuns)
+	if testing.Short() {
+		runs = min(runs, 150)
+	}
 	if *rivalSeed != 0 {
 		first, runs = *rivalSeed, 1
 	}

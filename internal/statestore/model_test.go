@@ -245,6 +245,9 @@ func testPacker(ctx context.Context, store storage.Store, prefix string) *statef
 }
 
 func runModel[K comparable](t *testing.T, seed uint64, keys, steps int, full uint8, key func(int) K) {
+	if testing.Short() {
+		steps /= 4
+	}
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	rng := checkpoint.HashRange{Hi: 1<<64 - 1}
