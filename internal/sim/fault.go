@@ -21,6 +21,12 @@ func (p *process) fate(op memstore.Op) memstore.Outcome {
 		p.Sleep(context.Background(), time.Duration(w.rng.Int64N(3*int64(w.timeout))))
 	}
 	w.audit.look()
+	if op.Verb == memstore.List && op.Name == "log/" && p.epoch.Generation == 0 && len(w.procs) > 1 && !w.calm && w.rng.IntN(4) == 0 {
+		// A starter that has seen the end of the log stands still, while the owner
+		// appends and trims.
+		p.pausedUntil = w.now + w.rng.Int64N(int64(2*time.Second))
+		w.tracef("%v is paused", p)
+	}
 	out := p.outcome(op)
 	if w.Trace != nil && op.Verb != memstore.Append {
 		w.tracef("%v: %v -> %s", p, op, fates[out.Fate])

@@ -128,7 +128,7 @@ func hunt(t *testing.T, m mutation) {
 	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-p=1", "-overlay", overlay, "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.Command(bin, "-test.run=^TestHunt$", "-test.timeout=5m", "-hunt=60s").CombinedOutput()
+	out, err := exec.Command(bin, "-test.run=^TestHunt$", "-test.timeout=10m", "-hunt=150s").CombinedOutput()
 	text := string(out)
 	switch found := caughtBy.FindStringSubmatch(text); {
 	case err == nil:
