@@ -55,8 +55,10 @@ func TestMutations(t *testing.T) {
 		t.Logf("a sample of 3, seed %d; all with -mutations", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
 		chosen = nil
-		for _, i := range r.Perm(len(mutations))[:3] {
-			chosen = append(chosen, mutations[i])
+		for _, i := range r.Perm(len(mutations)) {
+			if len(chosen) < 3 && !fewSeeds[mutations[i].name] {
+				chosen = append(chosen, mutations[i])
+			}
 		}
 	}
 	caught := 0
@@ -67,6 +69,10 @@ func TestMutations(t *testing.T) {
 	}
 	t.Logf("accept: %d of %d mutations caught, the table has %d", caught, len(chosen), len(mutations))
 }
+
+// fewSeeds are mutations that take a schedule which few seeds have: they are tried
+// with -mutations, and not in the sample, which must be quick.
+var fewSeeds = map[string]bool{"genesis-trimmed": true, "void-without-list": true, "fenced-goes-on": true, "aborted-barrier-begins": true}
 
 // TestMutationsFitTheCode keeps the table true without compiling anything.
 func TestMutationsFitTheCode(t *testing.T) {
