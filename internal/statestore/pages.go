@@ -110,6 +110,7 @@ func (sp *space) roll(g *group) {
 // clone makes a writable copy of a page that a snapshot waits for. The caller
 // puts it in its place and discards p.
 func (sp *space) clone(p *page) *page {
+	sp.clones++
 	c := sp.allocDirty(p.class)
 	c.depth, c.live, c.dead = p.depth, p.live, p.dead
 	copy(sp.body(c), sp.body(p))

@@ -42,6 +42,9 @@ func (t *Table) prefetch(hashes []uint64) (sum uint64) {
 			sum += *(*uint64)(unsafe.Add(p, base+off))
 		}
 	}
+	if t.s.version > 1 {
+		sum += t.prefetchUntouched(hashes)
+	}
 	if sp.key.form != inlineKey {
 		for _, h := range hashes {
 			sum += t.prefetchKey(h)
@@ -62,4 +65,30 @@ func (t *Table) prefetchKey(hash uint64) uint64 {
 		}
 	}
 	return 0
+}
+
+// prefetchUntouched reads what the first write to a group in a version needs
+// besides the group: the header of its page, and the overlay if there is one.
+// All other writes do without, so only a part of the records pays for it.
+func (t *Table) prefetchUntouched(hashes []uint64) (sum uint64) {
+	sp, version := t.sp, t.s.version
+	var pages [64]*page
+	n := 0
+	for _, h := range hashes {
+		d, x := t.dir(h)
+		p := d.at(x)
+		q := absent
+		if sp.groupAt(p, uintptr(h)&uintptr(d.mask)).own != version {
+			q = p // no branch, which would be guessed wrong and then hold up the loads behind it
+		}
+		pages[n&63] = q
+		n++
+		sum += uint64(q.own)
+	}
+	for _, p := range pages[:min(n, len(pages))] {
+		if i := p.overlay.Load(); i != 0 {
+			sum += uint64(sp.overlays.list[i-1].own)
+		}
+	}
+	return sum
 }

@@ -41,6 +41,7 @@ type tableView struct {
 	blocks [][]byte
 	chunks [][]byte
 	bytes  int64 // estimate, to choose the segments
+	lead   int   // pages that the reader may be ahead
 }
 
 // spaceView is what ids in a space referred to.
@@ -73,6 +74,7 @@ func (s *Store) Snapshot(id uint64) (*Snapshot, error) {
 	for i, t := range s.tables {
 		v := &sn.tables[i]
 		v.t, v.dirs, v.space, v.chunks = t, t.dirs, t.sp.view(), t.sp.arena.chunks
+		v.lead = t.sp.planAhead()
 		v.bytes = int64(t.sp.entries)*int64(t.sp.stride) + t.sp.arena.live
 		if t.maps != nil {
 			v.sub, v.roots = t.maps.sub.view(), t.maps.roots

@@ -2,6 +2,7 @@ package statestore
 
 import (
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -32,6 +33,9 @@ type space struct {
 
 	entries   int
 	pageCount int
+	clones    int                      // pages cloned for a snapshot since the last one was taken
+	lead      int                      // how many pages the reader of the last snapshot may be ahead
+	spare     atomic.Pointer[[]uint64] // for their copies, while no reader has it
 }
 
 func (sp *space) index(hash uint64) uint64 { return (hash - sp.lo) * sp.mul << (sp.skip & 63) }

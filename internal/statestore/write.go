@@ -1,11 +1,9 @@
 package statestore
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"unsafe"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
@@ -34,8 +32,12 @@ type tableWriter struct {
 
 	scratch unsafe.Pointer // a typed value
 	enc     []byte
+	fixed   bool   // keys and values are written as they stand in their slots
+	keys    []byte // columns of a page
+	vals    []byte
 	sorted  sorter
 	subs    sorter
+	ahead   ahead
 }
 
 func newTableWriter(ctx context.Context, sn *Snapshot, v *tableView, p *statefile.Packer) *tableWriter {
@@ -43,11 +45,15 @@ func newTableWriter(ctx context.Context, sn *Snapshot, v *tableView, p *statefil
 	if w.d.Value.make != nil {
 		w.scratch = w.d.Value.make()
 	}
+	w.fixed = w.d.Kind == checkpoint.ValueState && w.d.TTL == 0 && v.space.sp.key.form == inlineKey &&
+		w.d.Value.form == plainValue && w.d.Value.layout.Dense && w.d.Value.size > 0
+	w.ahead.init(v)
 	return w
 }
 
 func (w *tableWriter) write() (_ stateRuns, err error) {
 	defer func() {
+		w.ahead.end()
 		if err != nil && w.run != nil {
 			w.run.Abort()
 		}
@@ -55,7 +61,7 @@ func (w *tableWriter) write() (_ stateRuns, err error) {
 	for i := range w.v.dirs {
 		w.v.dirs[i].each(func(p *page) bool {
 			if err = w.sn.check(w.ctx); err == nil {
-				err = w.page(p)
+				err = w.visit(p)
 			}
 			return err == nil
 		})
@@ -63,28 +69,101 @@ func (w *tableWriter) write() (_ stateRuns, err error) {
 			return stateRuns{}, err
 		}
 	}
+	for w.ahead.n > 0 {
+		if err := w.page(w.ahead.pop(), nil); err != nil {
+			return stateRuns{}, err
+		}
+	}
 	return w.done, w.finish()
 }
 
-// page writes the entries of a page of the table.
-func (w *tableWriter) page(p *page) error {
-	v := &w.v.space
-	o := w.sn.overlay(v, p)
-	entries := w.sorted.sort(v.sp, w.v.chunks, p)
-	w.sorted.touchKeys(v.sp, w.v.chunks, p, entries)
-	for _, e := range entries {
-		if w.run == nil || e.hash > w.seg.Hi {
-			if err := w.next(e.hash); err != nil {
+// visit writes a page of the table, or copies it and writes the oldest copy in
+// its stead if there are as many as there may be.
+func (w *tableWriter) visit(p *page) error {
+	o := w.sn.overlay(&w.v.space, p)
+	if !w.ahead.takes(p) {
+		for w.ahead.n > 0 { // they come before p
+			if err := w.page(w.ahead.pop(), nil); err != nil {
 				return err
 			}
 		}
-		key := v.sp.keyAt(w.v.chunks, p.at(e.off))
-		if err := w.entry(e.hash, key, tailOf(v.sp, p, o, e)); err != nil {
+		if err := w.page(p, o); err != nil {
+			return err
+		}
+		w.sn.leave(p)
+		return nil
+	}
+	if w.ahead.full() {
+		if err := w.page(w.ahead.pop(), nil); err != nil {
 			return err
 		}
 	}
+	w.ahead.push(p, o)
 	w.sn.leave(p)
 	return nil
+}
+
+// page writes the entries of a page of the table, which is one that the writer
+// leaves alone or a copy.
+func (w *tableWriter) page(p *page, o *overlay) error {
+	v, so := &w.v.space, &w.sorted
+	so.sort(v.sp, w.v.chunks, p)
+	if w.fixed {
+		return w.fixedPage(p, o)
+	}
+	so.touchKeys(v.sp, w.v.chunks, p)
+	for _, i := range so.order[:so.n] {
+		hash := so.hashes[i&slotMask]
+		if w.run == nil || hash > w.seg.Hi {
+			if err := w.next(hash); err != nil {
+				return err
+			}
+		}
+		key := v.sp.keyAt(w.v.chunks, so.at(p, i))
+		if err := w.entry(hash, key, so.tail(v.sp, p, o, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fixedPage is page for keys and values that are written as they stand in their
+// slots: whole columns are handed on.
+func (w *tableWriter) fixedPage(p *page, o *overlay) error {
+	so, sp := &w.sorted, w.v.space.sp
+	kw, vw := sp.key.size, w.d.Value.size
+	w.keys, w.vals = w.keys[:0], w.vals[:0]
+	for at, i := range so.order[:so.n] {
+		so.sorted[at&slotMask] = so.hashes[i&slotMask]
+		w.keys = appendMemory(w.keys, so.at(p, i), kw)
+		w.vals = appendMemory(w.vals, so.tail(sp, p, o, i), vw)
+	}
+	for from := 0; from < so.n; {
+		hash := so.sorted[from&slotMask]
+		if w.run == nil || hash > w.seg.Hi {
+			if err := w.next(hash); err != nil {
+				return err
+			}
+		}
+		to := from + 1
+		for to < so.n && so.sorted[to&slotMask] <= w.seg.Hi {
+			to++
+		}
+		if err := w.run.AddFixed(so.sorted[from:to], w.keys[from*int(kw):to*int(kw)], w.vals[from*int(vw):to*int(vw)]); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// appendMemory appends n bytes at p. To copy a number by a call costs more than
+// all else that is done for an entry.
+func appendMemory(b []byte, p unsafe.Pointer, n uintptr) []byte {
+	if n == 8 {
+		return binary.NativeEndian.AppendUint64(b, *(*uint64)(p))
+	}
+	return append(b, unsafe.Slice((*byte)(p), n)...)
 }
 
 // next ends the run in hand and begins that of the segment of a hash.
@@ -211,119 +290,23 @@ func (w *tableWriter) mapEntries(hash uint64, key []byte, r mapRoot) (err error)
 
 func (w *tableWriter) mapPage(hash uint64, key []byte, p *page) error {
 	v, ml := &w.v.sub, w.v.t.maps
-	o := w.sn.overlay(v, p)
-	entries := w.subs.sort(v.sp, w.v.chunks, p)
-	w.subs.touchKeys(v.sp, w.v.chunks, p, entries)
-	for _, e := range entries {
-		tail, written := tailOf(v.sp, p, o, e), uint32(0)
+	o, so := w.sn.overlay(v, p), &w.subs
+	so.sort(v.sp, w.v.chunks, p)
+	so.touchKeys(v.sp, w.v.chunks, p)
+	for _, i := range so.order[:so.n] {
+		tail, written := so.tail(v.sp, p, o, i), uint32(0)
 		if ml.timeOff != 0 {
 			written = *(*uint32)(unsafe.Add(tail, ml.timeOff))
 			if w.v.t.s.expired(written, w.d.TTL, w.sn.now) {
 				continue
 			}
 		}
-		if err := w.run.Add(hash, key, v.sp.keyAt(w.v.chunks, p.at(e.off)), w.value(tail), written); err != nil {
+		if err := w.run.Add(hash, key, v.sp.keyAt(w.v.chunks, so.at(p, i)), w.value(tail), written); err != nil {
 			return err
 		}
 	}
 	w.sn.leave(p)
 	return nil
-}
-
-// tailOf returns the tail of an entry as a snapshot sees it.
-func tailOf(sp *space, p *page, o *overlay, e sortedEntry) unsafe.Pointer {
-	if o != nil {
-		if j := o.find(int(e.slot)); j >= 0 {
-			return o.tail(j, sp.tailSize)
-		}
-	}
-	return p.at(uintptr(e.off) + sp.keySize)
-}
-
-// sorter brings the entries of a page into the order of their hashes, equal
-// ones in that of their keys.
-type sorter struct {
-	entries [groupSlots << 4]sortedEntry
-	by      [groupSlots << 4]sortedEntry
-	words   [groupSlots << 4]uint64 // keys of 8 bytes, and
-	hashes  [groupSlots << 4]uint64 // their hashes
-	sink    uint64                  // keeps the loads of touchKeys
-}
-
-type sortedEntry struct {
-	hash uint64
-	off  uintptr
-	slot int
-}
-
-// sort returns the live entries of p, valid until the next call. Hashes of a
-// page differ at once behind the bits they share, so a distribution by the next
-// seven of them leaves little to do.
-func (so *sorter) sort(sp *space, chunks [][]byte, p *page) []sortedEntry {
-	var ends [129]uint8
-	shift := p.depth
-	n := so.gather(sp, p)
-	for i := range so.entries[:n] {
-		ends[sp.index(so.entries[i].hash)<<(shift&63)>>57+1]++
-	}
-	for i := 1; i < len(ends); i++ {
-		ends[i] += ends[i-1]
-	}
-	for _, e := range so.entries[:n] {
-		b := &ends[sp.index(e.hash)<<(shift&63)>>57]
-		so.by[*b] = e
-		*b++
-	}
-	sorted := so.by[:n]
-	for i := 1; i < n; i++ {
-		for j := i; j > 0 && sorted[j].hash <= sorted[j-1].hash; j-- {
-			a, b := &sorted[j-1], &sorted[j]
-			if a.hash == b.hash && bytes.Compare(sp.keyAt(chunks, p.at(a.off)), sp.keyAt(chunks, p.at(b.off))) < 0 {
-				break
-			}
-			*a, *b = *b, *a
-		}
-	}
-	return sorted
-}
-
-// gather takes the live entries of p in the order of their slots.
-func (so *sorter) gather(sp *space, p *page) (n int) {
-	for i := range p.groups() {
-		base := pageHeader + i*sp.groupLen + groupHeader
-		for m := (*group)(p.at(base-groupHeader)).ctrl & highs; m != 0; m &= m - 1 {
-			j := bits.TrailingZeros64(m) >> 3
-			off := base + uintptr(j)*sp.stride
-			e := &so.entries[n%len(so.entries)]
-			e.off, e.slot = off, int(i)*groupSlots+j
-			switch {
-			case sp.word:
-				so.words[n%len(so.words)] = *(*uint64)(p.at(off))
-			default:
-				e.hash = sp.hashAt(p.at(off))
-			}
-			n++
-		}
-	}
-	if sp.word {
-		sp.hashWords(so.hashes[:n], so.words[:n])
-		for i, h := range so.hashes[:n] {
-			so.entries[i].hash = h
-		}
-	}
-	return n
-}
-
-// touchKeys reads the first bytes of keys that are not in their slots: the waits
-// for memory overlap here, and not where they are written one by one.
-func (so *sorter) touchKeys(sp *space, chunks [][]byte, p *page, entries []sortedEntry) {
-	if sp.key.form == inlineKey {
-		return
-	}
-	for _, e := range entries {
-		r := (*keyRef)(p.at(e.off))
-		so.sink += uint64(chunks[r.chunk][r.off])
-	}
 }
 
 // corrupt is what a checkpoint holds that this package did not write.
