@@ -64,8 +64,9 @@ for l in $lines; do
     say 3 $verdict "$value" "at-least-once: lost 0, idempotent state exact, k past the barrier = k duplicates; at-most-once: 0 twice, lost within the reservations, >= half delivered"
     record "kills, other modes: $verdict $value" ;;
   4)
-    gotest '^TestPowerLoss' ./accept/powerloss -timeout 60m -args -all
-    say 4 $verdict "$value" "every prefix restorable and exact" ;;
+    gotest '^TestPowerLoss' ./accept/powerloss -timeout 120m -args -all -kills=$([ $long = 1 ] && echo 400 || echo 40)
+    say 4 $verdict "$value" "every prefix restorable and exact, also after a kill and a second start (40 kills; --long 400)"
+    record "power loss: $verdict $value" ;;
   5)
     gotest '^TestReceivingWhileBlocked$' ./internal/task -race
     say 5 $verdict "$value" "queue of A fills to its capacity, its sender stalls only then, B goes on, nothing behind the barrier in the snapshot" ;;

@@ -5,7 +5,8 @@
 // An object never changes once its name is visible, and a name is never used
 // for a second content. Lists and reads are strongly consistent: what a
 // successful Create or Commit made visible, every later List, Stat and ReadAt
-// sees, in every process.
+// sees, in every process. What they or ErrExists tell of an object is durable,
+// also if the process that made it was killed before its Create returned.
 package storage
 
 import (

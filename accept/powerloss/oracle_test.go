@@ -20,7 +20,7 @@ type input struct {
 // writeInput writes n orders into files of the given relative sizes.
 func writeInput(t *testing.T, r *rand.Rand, n, customers int, sizes ...int) *input {
 	t.Helper()
-	in := &input{t.TempDir(), map[string]order{}}
+	in := &input{memoryDir(t), map[string]order{}}
 	sum := 0
 	for _, s := range sizes {
 		sum += s

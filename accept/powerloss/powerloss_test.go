@@ -22,6 +22,7 @@ import (
 )
 
 var (
+	killFlag = flag.Int("kills", 0, "after how many calls to kill, in TestPowerLossAfterKill; negative: after each; 0: some")
 	allFlag  = flag.Bool("all", false, "replay every prefix and not a sample")
 	seedFlag = flag.Uint64("seed", 0, "seed of input and images; 0: by the clock. The order of the calls is the machine's")
 )
@@ -43,17 +44,22 @@ func variants(r *rand.Rand) map[string]dirtest.Choice {
 	}
 }
 
-// TestPowerLoss records a job that is stopped, started again, fails once, and
-// ends. Then it loses the power after the calls, all of them or a sample, and
-// starts the job on what is left: it must be restored from a checkpoint not
-// older than the last that was told, and end exact.
-func TestPowerLoss(t *testing.T) {
+// newSeed is the seed of a test.
+func newSeed(t *testing.T) *rand.Rand {
 	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d (-args -seed=%d)", seed, seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// TestPowerLoss records a job that is stopped, started again, fails once, and
+// ends. Then it loses the power after the calls, all of them or a sample, and
+// starts the job on what is left: it must be restored from a checkpoint not
+// older than the last that was told, and end exact.
+func TestPowerLoss(t *testing.T) {
+	r := newSeed(t)
 	in := writeInput(t, r, 1500, 500, 8, 4, 2, 1)
 	rec := record(t, in)
 
@@ -117,28 +123,9 @@ func memoryDir(t *testing.T) string {
 func record(t *testing.T, in *input) *dirtest.Recorder {
 	t.Helper()
 	disk := newRecording(t)
-	url := storageURL(disk.root, func() (dir.FS, error) { return sub{disk.rec, checkpointsDir}, nil })
 	out := filepath.Join(disk.root, outDir)
 	run := func(stopAfter int64, fail func(order) bool) staunch.Result {
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		completed := int64(0)
-		r, err := staunch.Run(ctx, newJob(in.dir, out, sinkDisk{r: disk}, recordedRate, fail), staunch.Options{
-			Storage: url, Parallelism: 2, Log: slog.New(slog.DiscardHandler), Restart: staunch.FixedDelay(3, time.Millisecond),
-			Checkpoint: staunch.CheckpointOptions{Interval: 15 * time.Millisecond, Retain: 2},
-			OnEvent: func(e staunch.Event) {
-				if c, ok := e.(staunch.Checkpointed); ok {
-					disk.rec.Note(told{c.ID})
-					if completed++; completed == stopAfter {
-						stop()
-					}
-				}
-			},
-		})
-		if err != nil {
-			t.Fatalf("recorded run: %v", err)
-		}
-		return r
+		return runRecorded(t, in, disk, recordedRate, 15*time.Millisecond, stopAfter, fail)
 	}
 	run(4, nil)
 	var processed atomic.Int64
@@ -151,6 +138,33 @@ func record(t *testing.T, in *input) *dirtest.Recorder {
 		t.Fatalf("without a loss of power: %d orders are missing, %v", missing, err)
 	}
 	return disk.rec
+}
+
+// runRecorded runs the job over a recorded disk, to its end or until so many
+// checkpoints are complete.
+func runRecorded(t *testing.T, in *input, disk *recording, rate int64, interval time.Duration, stopAfter int64, fail func(order) bool) staunch.Result {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	url := storageURL(disk.root, func() (dir.FS, error) { return sub{disk.rec, checkpointsDir}, nil })
+	defer disks.Delete(url)
+	completed := int64(0)
+	r, err := staunch.Run(ctx, newJob(in.dir, filepath.Join(disk.root, outDir), sinkDisk{r: disk}, rate, fail), staunch.Options{
+		Storage: url, Parallelism: 2, Log: slog.New(slog.DiscardHandler), Restart: staunch.FixedDelay(3, time.Millisecond),
+		Checkpoint: staunch.CheckpointOptions{Interval: interval, Retain: 2},
+		OnEvent: func(e staunch.Event) {
+			if c, ok := e.(staunch.Checkpointed); ok {
+				disk.rec.Note(told{c.ID})
+				if completed++; completed == stopAfter {
+					stop()
+				}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatalf("recorded run: %v", err)
+	}
+	return r
 }
 
 // promises are what was told up to some call.
@@ -174,6 +188,26 @@ func promisesOf(notes []any) (n promises) {
 // patience is how long a start on an image may take. Most take some
 // milliseconds.
 const patience = 20 * time.Second
+
+// withPatience ends a context after patience, in which the time does not count
+// that this process itself stood still: a ticker drops the ticks of it.
+func withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		const ticks = 100
+		t := time.NewTicker(patience / ticks)
+		defer t.Stop()
+		for range ticks {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+		}
+		stop()
+	}()
+	return ctx, stop
+}
 
 var errStuck = errors.New("stuck")
 
@@ -202,7 +236,7 @@ func lose(ctx context.Context, in *input, path string, after promises, done map[
 		})
 		defer disks.Delete(url)
 		// What a sink cannot commit is tried again for ever: somebody may mend it.
-		ctx, stop := context.WithTimeout(ctx, patience)
+		ctx, stop := withPatience(ctx)
 		defer stop()
 		var log bytes.Buffer
 		r, err := staunch.Run(ctx, newJob(in.dir, out, osFiles{}, 0, nil), staunch.Options{

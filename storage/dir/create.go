@@ -138,6 +138,9 @@ func (w *writer) Commit() error {
 	if err := s.fs.SyncDir(dir); err != nil {
 		return s.fault(w.doing, w.name, s.poisonWith(dir, err))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[w.name] = true
 	return nil
 }
 
@@ -149,10 +152,13 @@ func (w *writer) link() error {
 	case err == nil, w.linked():
 		return nil
 	case errors.Is(err, fs.ErrExist):
+		if err := s.settle(path.Dir(w.name), w.name); err != nil {
+			return s.fault(w.doing, w.name, err)
+		}
 		return s.fault(w.doing, w.name, storage.ErrExists)
 	case neverLinked(err):
 		if errors.Is(err, fs.ErrNotExist) {
-			s.forget(path.Dir(w.name))
+			s.forget()
 		}
 		return s.notWritten(w.doing, w.name, err)
 	}
@@ -169,46 +175,3 @@ func (w *writer) linked() bool {
 	b, err := w.s.fs.Lstat(w.name)
 	return err == nil && os.SameFile(a, b)
 }
-
-// makeDir makes dir and what is missing above it, each durable in its parent.
-// Finding a directory does not prove that: another process may have made it a
-// moment ago and not have synced it yet. So each is synced once by each process.
-func (s *Store) makeDir(dir string) error {
-	s.mu.Lock()
-	known := s.durable[dir]
-	s.mu.Unlock()
-	if known {
-		return nil
-	}
-	up := parent(dir)
-	if err := s.makeDir(up); err != nil {
-		return err
-	}
-	if err := s.fs.Mkdir(dir); err != nil {
-		if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if info, err := s.fs.Lstat(dir); err == nil && !info.IsDir() {
-			return fmt.Errorf("%s is not a directory", dir)
-		}
-	}
-	if err := s.fs.SyncDir(up); err != nil {
-		return s.poisonWith(up, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.durable[dir] = true
-	return nil
-}
-
-// forget lets the next create make dir again: somebody has removed it.
-func (s *Store) forget(dir string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for ; dir != "."; dir = parent(dir) {
-		delete(s.durable, dir)
-	}
-}
-
-// parent is the directory above name; "." is the root.
-func parent(name string) string { return path.Dir(name) }

@@ -6,6 +6,10 @@
 // writing into it would be simpler, but a crash would leave a torn object that
 // owns the name for ever; and a rename would overwrite where a link is refused.
 //
+// What is told of an object is durable, whoever made it: a process that was
+// killed between its link and its sync leaves a name that a loss of power takes
+// back, so a handle syncs the directory before it tells of a name it did not make.
+//
 // A sync that fails poisons the store: the kernel may have dropped what it could
 // not write and say "done" the next time, so nothing that is read afterwards
 // proves anything.
@@ -31,10 +35,12 @@ type Store struct {
 	owner string        // prefix of this handle's temporary files
 	temps atomic.Uint64 // numbers them
 	free  func()        // releases the lock that says that owner lives
+	reads bool          // opened for reading: never syncs
 
 	mu       sync.Mutex
 	poison   error
-	durable  map[string]bool // directories known to be durable in their parents
+	dirs     map[string]bool // directories known to be durable in their parents
+	names    map[string]bool // objects known to be durable
 	released bool
 }
 
@@ -53,7 +59,7 @@ func Open(path string, options ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, durable: map[string]bool{".": true}}
+	s := &Store{path: abs, dirs: map[string]bool{".": true}, names: map[string]bool{}}
 	for _, o := range options {
 		o(s)
 	}

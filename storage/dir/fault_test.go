@@ -66,7 +66,15 @@ func (f *faultyFile) Sync() error {
 // openFaulty opens a store that has made its directory durable and works so far.
 func openFaulty(t *testing.T) (*dir.Store, *faulty, string) {
 	t.Helper()
-	path := t.TempDir()
+	s, f, path := openFaultyAt(t, t.TempDir())
+	if err := s.Create(t.Context(), "d/first", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	return s, f, path
+}
+
+func openFaultyAt(t *testing.T, path string) (*dir.Store, *faulty, string) {
+	t.Helper()
 	under, err := dir.OS(path)
 	if err != nil {
 		t.Fatal(err)
@@ -77,9 +85,6 @@ func openFaulty(t *testing.T) (*dir.Store, *faulty, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if err := s.Create(t.Context(), "d/first", []byte("1")); err != nil {
-		t.Fatal(err)
-	}
 	return s, f, path
 }
 
@@ -230,4 +235,42 @@ func temporary(t *testing.T, path string) []string {
 		t.Fatal(err)
 	}
 	return temps
+}
+
+// TestFailedSyncOfAnothersName: telling of a name that another process
+// made takes a sync, which may fail as that of a create; but where it was not
+// even tried, nothing is lost.
+func TestFailedSyncOfAnothersName(t *testing.T) {
+	path := t.TempDir()
+	other := open(t, path)
+	for _, tt := range []struct {
+		err      error
+		poisoned bool
+	}{
+		{syscall.EIO, true},
+		{&os.PathError{Op: "sync", Path: "d", Err: syscall.EIO}, true},
+		{&os.PathError{Op: "openat", Path: "d", Err: syscall.EMFILE}, false},
+	} {
+		for call, tell := range map[string]func(s *dir.Store) error{
+			"list":   func(s *dir.Store) error { _, err := s.List(t.Context(), ""); return err },
+			"stat":   func(s *dir.Store) error { _, err := s.Stat(t.Context(), "d/x"); return err },
+			"read":   func(s *dir.Store) error { _, err := s.ReadAt(t.Context(), "d/x", 0, -1); return err },
+			"create": func(s *dir.Store) error { return s.Create(t.Context(), "d/x", nil) },
+		} {
+			s, f, _ := openFaultyAt(t, path)
+			if err := other.Create(t.Context(), "d/x", nil); err != nil && !errors.Is(err, storage.ErrExists) {
+				t.Fatal(err)
+			}
+			f.syncDir = tt.err
+			err := tell(s)
+			if err == nil || errors.Is(err, storage.ErrExists) || errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("%s, sync says %v: %v", call, tt.err, err)
+			}
+			f.syncDir = nil
+			err = tell(s)
+			if poisoned := errors.Is(err, storage.ErrPoisoned); poisoned != tt.poisoned {
+				t.Errorf("%s again, after the sync said %v: %v", call, tt.err, err)
+			}
+		}
+	}
 }

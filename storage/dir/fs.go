@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // FS is the file-system calls that a Store makes. Names are slash-separated and
@@ -62,7 +63,7 @@ func OS(path string) (FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := mkdirAll(path); err != nil {
+	if err := mkdirAll(path, syncPath); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)
@@ -77,25 +78,48 @@ func OS(path string) (FS, error) {
 	return &osFS{path, root, info}, nil
 }
 
-// mkdirAll makes path and what is missing above it, each synced in its parent.
-// What was there already is taken for durable: its maker is not known.
-func mkdirAll(path string) error {
+// mkdirAll makes path and what is missing above it, from the top, and syncs the
+// entry of each before it makes the next. So of what is there already only the
+// lowest entry may not be durable yet: its maker may have been killed before the
+// sync.
+func mkdirAll(path string, sync func(dir string) error) error {
+	parent := filepath.Dir(path)
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {
 			return fmt.Errorf("%s is not a directory", path)
+		}
+		// Where the directory above cannot be opened or synced by this process, it is
+		// not this process's kind that made one in it.
+		if err := sync(parent); err != nil && !cannotSync(err) {
+			return err
 		}
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	parent := filepath.Dir(path)
-	if err := mkdirAll(parent); err != nil {
+	if err := mkdirAll(parent, sync); err != nil {
 		return err
 	}
 	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	d, err := os.Open(parent)
+	return sync(parent)
+}
+
+// cannotSync says that a directory can never be synced by this process, and not
+// that a sync went wrong.
+func cannotSync(err error) bool {
+	for _, e := range []error{fs.ErrPermission, syscall.EINVAL, syscall.ENOTSUP, syscall.EROFS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// syncPath syncs a directory anywhere.
+func syncPath(dir string) error {
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

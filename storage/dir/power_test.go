@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -41,9 +42,10 @@ func TestPowerLoss(t *testing.T) {
 	}
 	contents := workload(t, s, rec)
 
+	images := memoryDir(t)
 	for n := range rec.Len() + 1 {
 		for i, choice := range []dirtest.Choice{dirtest.DropAll, dirtest.KeepAll, dirtest.EntriesOnly, dirtest.Random(r), dirtest.Random(r)} {
-			path := t.TempDir()
+			path := filepath.Join(images, fmt.Sprint(n, "-", i))
 			if err := rec.WriteImage(path, n, choice); err != nil {
 				t.Fatal(err)
 			}
@@ -133,11 +135,16 @@ func checkImage(ctx context.Context, path string, contents map[string][]byte, no
 	}
 	must := map[string]bool{}
 	for _, n := range notes {
-		must[n.(told).name] = n.(told).state == "created"
+		switch n := n.(type) {
+		case told:
+			must[n.name] = n.state == "created"
+		case seen:
+			must[string(n)] = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(must)) {
 		if must[name] && !there[name] {
-			return fmt.Errorf("%s was acknowledged and is lost", name)
+			return fmt.Errorf("%s was told to be there and is lost", name)
 		}
 	}
 	return s.Create(ctx, "log/after", []byte("the store can be used"))

@@ -39,6 +39,9 @@ func (s *Store) readAt(ctx context.Context, name string, off, n int64) ([]byte, 
 	if !info.Mode().IsRegular() {
 		return nil, storage.ErrNotFound // a directory is no object
 	}
+	if err := s.settle(path.Dir(name), name); err != nil {
+		return nil, s.absent(err)
+	}
 	size := info.Size()
 	short := fmt.Errorf("%d bytes at offset %d of an object of %d: %w", n, off, size, io.ErrUnexpectedEOF)
 	if off < 0 || off > size {
@@ -73,6 +76,9 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 	if !info.Mode().IsRegular() {
 		return storage.Info{}, s.fault("stat", name, storage.ErrNotFound)
 	}
+	if err := s.settle(path.Dir(name), name); err != nil {
+		return storage.Info{}, s.fault("stat", name, s.absent(err))
+	}
 	return storage.Info{Name: name, Size: info.Size()}, nil
 }
 
@@ -89,6 +95,9 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	}
 	if err == nil {
 		err = s.fs.Remove(name)
+		s.mu.Lock()
+		delete(s.names, name)
+		s.mu.Unlock()
 	}
 	if err = s.absent(err); err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return s.fault("delete", name, err)
@@ -129,7 +138,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]storage.Info, error)
 	return infos, nil
 }
 
-// walk adds the objects below dir whose names begin with prefix.
+// walk adds the objects below dir whose names begin with prefix, made durable.
 func (s *Store) walk(ctx context.Context, dir, prefix string, infos []storage.Info) ([]storage.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -141,6 +150,7 @@ func (s *Store) walk(ctx context.Context, dir, prefix string, infos []storage.In
 	if err != nil {
 		return nil, err
 	}
+	var here []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
@@ -161,7 +171,12 @@ func (s *Store) walk(ctx context.Context, dir, prefix string, infos []storage.In
 				return nil, err
 			}
 			infos = append(infos, storage.Info{Name: name, Size: info.Size()})
+			here = append(here, name)
 		}
+	}
+	// At the end: a sync covers what was seen before it began.
+	if err := s.settle(dir, here...); err != nil {
+		return nil, err
 	}
 	return infos, nil
 }

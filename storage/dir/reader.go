@@ -9,13 +9,14 @@ import (
 
 // OpenReader opens the store in the directory path for reading. The directory
 // must be there, and nothing in it is made, locked or removed, so it may be
-// another process's, or mounted read-only. Creates and deletes fail.
+// another process's, or mounted read-only. Creates and deletes fail. A loss of
+// power may take back what is read: nothing is synced either.
 func OpenReader(path string) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, durable: map[string]bool{}, free: func() {}}
+	s := &Store{path: abs, reads: true, free: func() {}}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: open for reading: %w", s, err)
