@@ -238,6 +238,7 @@ func TestCase_D03(t *testing.T) {
 				after = e.start(t, drop)
 			}
 			after.feed(t, e, 4)
+			after.feed(t, e, 0) // the first checkpoint of a restarted attempt may come ahead of the records
 			after.stop(t)
 			if got := after.restored(); !slices.Equal(got, want) {
 				t.Errorf("%s: restored %v, want %v", way, got, want)

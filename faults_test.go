@@ -68,6 +68,7 @@ func TestFaultsAreListed(t *testing.T) {
 	staunch.Process[string, string, string, silent](k, "nil", nil)
 	staunch.Map[string, int](a, nil)
 	staunch.Filter(a, nil, staunch.Parallelism(0))
+	staunch.Map(a, toString, staunch.Named("too wide"), staunch.Parallelism(1025))
 	staunch.To(a, "", stdio.Print[string]())
 	staunch.To[string](a, "nil sink", nil)
 	staunch.To(a, "forgetful", forgetful{})
@@ -92,6 +93,7 @@ func TestFaultsAreListed(t *testing.T) {
 		`map behind source "a": the function is nil`,
 		`filter behind source "a": the function is nil`,
 		`filter behind source "a": Parallelism(0): at least 1 is needed`,
+		`operator "too wide": Parallelism(1025): at most 1024 are possible in one process`,
 		"a sink has no name",
 		`sink "nil sink" is nil`,
 		`sink "forgetful" says Transactional but staunch_test.forgetful has no Commit and Recover`,

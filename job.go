@@ -142,6 +142,10 @@ func (j *Job) add(n *node, opts []Option) {
 		j.fault("%s: Parallelism(%d): at least 1 is needed", n.label, n.Parallelism)
 		n.Parallelism = 1
 	}
+	if n.Parallelism > maxParallelism {
+		j.fault("%s: Parallelism(%d): at most %d are possible in one process", n.label, n.Parallelism, maxParallelism)
+		n.Parallelism = 1
+	}
 }
 
 // addPort gives n an output of type T.

@@ -268,7 +268,8 @@ func (c *command) failed(err error) int {
 
 // summary is the last line of run. It counts the records of the sources and of
 // the sinks whose count means records: those that are transactional, or all if
-// none is.
+// none is. checkpoints are those that this process completed, restarts those
+// within it.
 func (r Result) summary(p *Plan) string {
 	var parts []string
 	count := func(name string) { parts = append(parts, fmt.Sprintf("%s=%d", name, r.Records[name])) }

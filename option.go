@@ -109,7 +109,7 @@ func FormerNames(names ...string) Option {
 	}}
 }
 
-// Parallelism sets the number of subtasks of this operator.
+// Parallelism sets the number of subtasks of this operator: 1 to 1024.
 func Parallelism(n int) Option { return option{"Parallelism", func(c *config) { c.parallelism = n }} }
 
 // NoChain keeps the operator on a goroutine of its own.

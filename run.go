@@ -17,15 +17,20 @@ import (
 // Result is what a run did.
 type Result struct {
 	RestoredFrom CheckpointID // 0: started empty
-	Checkpoints  int          // completed
-	Restarts     int
-	Records      map[string]int64 // by source and sink name, committed
-	Elapsed      time.Duration
+	// Checkpoints is how many this process completed: their records are in the
+	// log. What they name is committed when the sources have ended; of a run that
+	// was stopped, the newest may be left to the next start to commit.
+	Checkpoints int
+	Restarts    int
+	Records     map[string]int64 // by source and sink name, committed
+	Elapsed     time.Duration
 }
 
 // Run runs a job in this process until its sources end, ctx ends, or it fails
 // for good. The end of ctx stops the job without a last checkpoint and is not
-// an error.
+// an error. When the sources have ended, no error means that everything is
+// committed and recorded; a store that stops answering behind that is waited for
+// no longer than 30 s.
 func Run(ctx context.Context, j *Job, o Options) (Result, error) {
 	e, err := Start(ctx, j, o)
 	if err != nil {

@@ -38,7 +38,7 @@ func simulated(x *sim.Parts) cluster.Job {
 	n := x.Accounts()
 	lines := staunch.Process(staunch.KeyBy(orders, func(o sim.Order) uint32 { return o.Key }), "account",
 		func(s *staunch.Setup) *accounts {
-			return &accounts{x, state.NewValue[sim.Account](s, "account"), state.NewMap[uint32, uint32](s, "behind")}
+			return &accounts{x, state.NewValue[sim.Account](s, "account"), state.NewMap[uint32, uint32](s, "behind"), s.ProcessingTimer("alarm")}
 		}, staunch.Parallelism(n))
 	staunch.To(lines, "ledger", x.Ledger(), staunch.Parallelism(x.SinkParallelism(n)))
 	if x.Stages() == 2 {
@@ -62,6 +62,7 @@ type accounts struct {
 	x       *sim.Parts
 	account state.Value[sim.Account]
 	behind  state.Map[uint32, uint32]
+	alarm   staunch.Timer
 }
 
 func (a *accounts) Process(c *staunch.Ctx[sim.Line], _ uint32, o sim.Order) error {
@@ -73,9 +74,28 @@ func (a *accounts) Process(c *staunch.Ctx[sim.Line], _ uint32, o sim.Order) erro
 	}
 	a.behind.Set(o.Split, o.Pos+1)
 	acc, line := sim.Enter(a.account.Get(), o)
+	if a.x.Alarms() {
+		acc, line = a.x.Tend(acc, line, clock{a.alarm})
+	}
 	a.account.Set(acc)
 	c.Emit(line)
 	return nil
+}
+
+func (a *accounts) OnTimer(c *staunch.Ctx[sim.Line], _ uint32, _ staunch.Timer) error {
+	acc, line := a.x.Ring(a.account.Get(), a.account.Get().Due)
+	a.account.Set(acc)
+	c.Emit(line)
+	return nil
+}
+
+// clock is a timer as the simulator sees it.
+type clock struct{ staunch.Timer }
+
+func (c clock) Set(at int64) { c.Timer.Set(time.Unix(0, at)) }
+func (c clock) At() (int64, bool) {
+	at, ok := c.Timer.At()
+	return at.UnixNano(), ok
 }
 
 // buckets also keeps all balances that it has summed up.
@@ -86,7 +106,7 @@ type buckets struct {
 }
 
 func (b *buckets) Process(c *staunch.Ctx[sim.Total], _ uint32, l sim.Line) error {
-	if err := b.x.Apply("bucket", l.Order); err != nil {
+	if err := b.x.Apply("bucket", l.AppliedOrder()); err != nil {
 		return err
 	}
 	acc, total := sim.SumUp(b.sums.Get(), l)

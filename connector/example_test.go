@@ -50,3 +50,15 @@ func ExamplePull() {
 	// paid
 	// shipped
 }
+
+// Input that is gone is not waited for: the job fails with it at once, though its
+// policy restarts it after other errors.
+func ExamplePermanent() {
+	errPurged := connector.Permanent(errors.New("purged by the broker"))
+	err := fmt.Errorf("partition 3: read up to 17, the oldest is 40: %w", errPurged)
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, errPurged), errors.Is(err, connector.ErrPermanent))
+	// Output:
+	// partition 3: read up to 17, the oldest is 40: purged by the broker
+	// true true
+}

@@ -64,5 +64,20 @@ type CheckpointObserver interface {
 	Committed(ctx context.Context, id CheckpointID, splits []Split) error
 }
 
+// ErrPermanent is what every error of Permanent is.
+var ErrPermanent = errors.New("connector: permanent error")
+
+// Permanent marks an error that no restart can mend, such as input that is gone:
+// the job fails at once, whatever its restart policy, and the error is what the
+// operator reads. It may come from every method of a source or sink, and may be
+// wrapped. A sentinel can be made of it.
+func Permanent(err error) error { return &permanent{err} }
+
+type permanent struct{ err error }
+
+func (p *permanent) Error() string        { return p.err.Error() }
+func (p *permanent) Unwrap() error        { return p.err }
+func (p *permanent) Is(target error) bool { return target == ErrPermanent }
+
 // ErrEmpty says that Poll has nothing now.
 var ErrEmpty = errors.New("connector: nothing available")

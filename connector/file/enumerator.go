@@ -37,6 +37,9 @@ type knownFile struct {
 // directory, so that a checkpoint survives a move of the directory.
 func (e *enumerator) Discover(context.Context) ([]connector.Split, bool, error) {
 	infos, isDir, err := list(e.path)
+	if err != nil && len(e.known) > 0 {
+		err = deleted(err)
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -6,16 +6,23 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/staunchdev/staunch/connector"
 )
 
-// ErrTruncated says that a file is shorter than the position to read it from.
-var ErrTruncated = errors.New("file: truncated")
-
-// ErrReplaced says that what stands before the position is not what was read.
-var ErrReplaced = errors.New("file: replaced")
+// Input that was there and is not: all of these are connector.ErrPermanent, as no
+// restart brings it back. Each comes with the name of the file and what is gone
+// of it.
+var (
+	// ErrTruncated says that a file is shorter than the position to read it from.
+	ErrTruncated = connector.Permanent(errors.New("file: truncated"))
+	// ErrReplaced says that what stands before the position is not what was read.
+	ErrReplaced = connector.Permanent(errors.New("file: replaced"))
+	// ErrDeleted says that a file that was found before is not there any more.
+	ErrDeleted = connector.Permanent(errors.New("file: deleted"))
+)
 
 // position is a connector.Offset of this source: N is the byte offset of the
 // next line, State is a version byte, the number of lines before it, and the
@@ -90,4 +97,12 @@ func verify(f *os.File, p position) ([]byte, error) {
 func truncated(name string, offset, size int64) error {
 	return fmt.Errorf("%s: read up to offset %d, but the file has only %d bytes: %d bytes are gone: %w",
 		name, offset, size, offset-size, ErrTruncated)
+}
+
+// deleted makes that a file is not there an ErrDeleted: it was, when it was found.
+func deleted(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w, and what was not read of it is gone: %w", err, ErrDeleted)
+	}
+	return err
 }

@@ -62,7 +62,7 @@ func (r *reader[T]) Add(s connector.Split) error {
 	}
 	path, err := r.resolve(s.ID)
 	if err != nil {
-		return fmt.Errorf("add %s at offset %d: %w", s.ID, s.Next.N, err)
+		return fmt.Errorf("add %s at offset %d: %w", s.ID, s.Next.N, deleted(err))
 	}
 	in := &input{id: s.ID, path: path, end: -1, at: at, lineKnown: at.line >= 0}
 	if s.End != nil {
@@ -99,7 +99,7 @@ func (r *reader[T]) resolve(id string) (string, error) {
 func (in *input) open() error {
 	f, err := os.Open(in.path)
 	if err != nil {
-		return err
+		return deleted(err)
 	}
 	if _, err := verify(f, in.at); err != nil {
 		return errors.Join(err, f.Close())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,5 +59,29 @@ func TestRenewWithoutOutput(t *testing.T) {
 	what, err := s.Renew(context.Background(), connector.Instance{Job: "j", Operator: "o"})
 	if err != nil || !strings.Contains(what, "none") {
 		t.Errorf("%q, %v", what, err)
+	}
+}
+
+// A process may be killed between the moves and their syncs. The next one finds
+// nothing to move, and what comes back after a loss of power would stand beside
+// its own segments.
+func TestInterruptedRenewIsMadeDurable(t *testing.T) {
+	s, r := recorded(t)
+	s.SetAside = true
+	if err := s.Commit(t.Context(), prepared(t, s, at(1, 1, 0), 7, 3)); err != nil {
+		t.Fatal(err)
+	}
+	r.fail = "syncdir a/out/.before-000002"
+	if what, err := s.Renew(t.Context(), at(2, 0, -1)); err == nil {
+		t.Fatalf("the sync failed, and Renew says %q", what)
+	}
+	r.fail, r.calls = "", nil
+	if _, err := s.Renew(t.Context(), at(3, 0, -1)); err != nil {
+		t.Fatal(err)
+	}
+	// The new entries before the old ones go for good.
+	want := []string{"syncdir a/out/.before-000002", "syncdir a/out"}
+	if !slices.Equal(r.calls, want) {
+		t.Errorf("the next start:\n%s\nwant\n%s", strings.Join(r.calls, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -31,6 +31,10 @@ const (
 // that appear in the directory are read too, and a line counts once its newline
 // is there. A followed file that is removed ends; one that is cut, or whose path
 // names another file, is an error.
+//
+// A file that was cut, replaced or deleted since a checkpoint fails the job at
+// once (ErrTruncated, ErrReplaced, ErrDeleted), with what is gone. A path at which
+// there was nothing yet is tried again by the restart policy.
 type Source[T any] struct {
 	Path   string
 	Codec  codec.Codec[T] // of one line; nil: codec.JSON

@@ -278,7 +278,7 @@ func TestChangedFileIsRefusedAtARestart(t *testing.T) {
 		{"grown", func(t *testing.T, p string) { appendFile(t, p, "more\n") }, nil, ""},
 		{"truncated", func(t *testing.T, p string) { os.Truncate(p, 3) }, ErrTruncated, "read up to offset 6, but the file has only 3 bytes"},
 		{"replaced", func(t *testing.T, p string) { writeFile(t, p, "other\nsecond\n") }, ErrReplaced, "before offset 6"},
-		{"removed", func(t *testing.T, p string) { os.Remove(p) }, os.ErrNotExist, "at offset 6"},
+		{"removed", func(t *testing.T, p string) { os.Remove(p) }, ErrDeleted, "at offset 6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := Lines(writeFile(t, filepath.Join(t.TempDir(), "in"), "first\nsecond\n"))

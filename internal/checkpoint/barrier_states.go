@@ -52,5 +52,8 @@ func BarrierImpossible() [][2]string {
 	for _, state := range []string{barriersIdle, barriersAligning, barriersAligningSeveral, barriersEnded} {
 		cells = append(cells, [2]string{state, "prepared"})
 	}
+	for _, state := range []string{barriersIdle, barriersPreparing, barriersPreparingAborted, barriersEnded} {
+		cells = append(cells, [2]string{state, "limit"})
+	}
 	return cells
 }

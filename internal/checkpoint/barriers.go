@@ -215,13 +215,12 @@ func (b *Barriers) Fail(id ID, reason Reason, detail string) []Action {
 }
 
 // LimitExceeded says that the blocked channels hold more than allowed. The
-// newest alignment that blocks anything is given up.
+// newest alignment that blocks anything is given up. Whoever looks at blocked
+// channels finds none where nothing is aligning, and does not look while a
+// Prepare is awaited: the alignment is over then.
 func (b *Barriers) LimitExceeded(detail string) []Action {
-	if b.mode == AtLeastOnce {
-		panic("checkpoint: alignment limit exceeded where nothing is blocked")
-	}
-	if b.preparing != nil {
-		return nil // the alignment is over, the channels are about to be unblocked
+	if b.mode == AtLeastOnce || b.preparing != nil {
+		panic(fmt.Sprintf("checkpoint: alignment limit exceeded in mode %v, state %s", b.mode, b.State()))
 	}
 	for i := len(b.aligning) - 1; i >= 0; i-- {
 		id := b.aligning[i].barrier.ID
@@ -230,7 +229,7 @@ func (b *Barriers) LimitExceeded(detail string) []Action {
 			return append([]Action{SendDecline{id, AlignmentLimit, detail}}, b.giveUp(id)...)
 		}
 	}
-	return nil
+	panic(fmt.Sprintf("checkpoint: alignment limit exceeded in state %s, and nothing is blocked", b.State()))
 }
 
 // Abort handles the coordinator's mail that a checkpoint is given up. It may

@@ -132,6 +132,7 @@ func NewCoordinator(cfg Config) *Coordinator {
 
 // Handle takes one event at a time of day in Unix nanoseconds.
 func (c *Coordinator) Handle(now int64, e Event) []Action {
+	c.check(e)
 	switch c.halt {
 	case stopped:
 		return nil

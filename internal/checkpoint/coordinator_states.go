@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -64,13 +65,46 @@ func CoordinatorStates() []string {
 }
 
 // CoordinatorImpossible lists the cells (state, event) that panic, whatever the
-// event carries.
+// event carries: none of them can come from a leader that answers each action
+// once, and begins and ends an attempt once. What subtasks and users send is not
+// among them: it may be late, doubled or of another attempt.
 func CoordinatorImpossible() [][2]string {
 	var cells [][2]string
+	in := func(state string, events ...string) {
+		for _, event := range events {
+			cells = append(cells, [2]string{state, event})
+		}
+	}
+	// Nothing was asked for before all subtasks are ready.
+	in(coordinatorStarting, "enumerators-snapshotted", "enumerators-failed", "expired", "published", "sinks-committed", "sinks-failed", "committed-appended")
+	// The answers to an Append. (Undecided may also be the Committed record.)
 	for _, state := range []string{coordinatorStarting, coordinatorIdle, coordinatorEnumerators, coordinatorAcks, coordinatorPublish} {
-		cells = append(cells, [2]string{state, "appended"}, [2]string{state, "append-voided"})
+		in(state, "appended", "append-voided")
+	}
+	// Subtasks may be ready before the attempt is started, and nothing more.
+	for _, state := range CoordinatorStates() {
+		if state != coordinatorStarting && state != coordinatorIdle {
+			in(state, "started")
+		}
+	}
+	in(coordinatorClosing, "attempt-ended")
+	return cells
+}
+
+var coordinatorImpossible = func() map[[2]string]bool {
+	cells := map[[2]string]bool{}
+	for _, cell := range CoordinatorImpossible() {
+		cells[cell] = true
 	}
 	return cells
+}()
+
+// check panics for an event that cannot be. To go on would be to decide on a
+// state that nobody knows how it came about.
+func (c *Coordinator) check(e Event) {
+	if cell := [2]string{c.State(), EventName(e)}; coordinatorImpossible[cell] {
+		panic(fmt.Sprintf("checkpoint: event %s in state %s", cell[1], cell[0]))
+	}
 }
 
 func compareIDs(a, b ID) int { return cmp.Compare(a, b) }

@@ -49,7 +49,10 @@ type Refused struct {
 
 // SnapshotEnumerators takes the source enumerators' part of a checkpoint, and
 // holds their assignments until ReleaseAssignments.
-type SnapshotEnumerators struct{ ID ID }
+type SnapshotEnumerators struct {
+	ID   ID
+	Kind Kind
+}
 
 // ReleaseAssignments lets assignments to a source subtask flow again: its part
 // of the checkpoint is taken, or the checkpoint is given up.

@@ -34,13 +34,17 @@ func (c *Coordinator) afterFailure(p *pending, f Failure) []Action {
 	return append(as, FailJob{fmt.Sprintf("%d consecutive checkpoint %s, last: %s", c.failures, failures, p.stats.Failure)})
 }
 
-// finish ends the job when its last checkpoint is in the log and committed.
+// finish ends the job when its last checkpoint is in the log and committed, and
+// with it every older one of the chain. A last checkpoint without committables
+// says by itself that sinks have committed all that older ones name; but the
+// record that says so of the restored one may still be on its way, and a
+// checkpoint without it could never be disposed of.
 func (c *Coordinator) finish() []Action {
 	last := c.final
 	if c.stop != nil && c.stop.id != 0 {
 		last = max(last, c.stop.id)
 	}
-	if last == 0 || !c.isCommitted(last) {
+	if last == 0 || !c.isCommitted(last) || c.uncommitted(last) != 0 {
 		return nil
 	}
 	c.halt = stopped

@@ -251,6 +251,9 @@ func (w *world) step() {
 		w.coordinate(Acked{Ack{Subtask: w.actors[2].id, Epoch: Epoch{1, 0}, ID: w.c.NextID() - 1}})
 	case n == 3 && w.mode != AtLeastOnce && w.fault():
 		a := w.actors[w.rng.IntN(len(w.actors))]
+		if a.b.preparing != nil || !slices.ContainsFunc(a.b.channels, func(c channelState) bool { return c.blocked != 0 }) {
+			return // it holds nothing back
+		}
 		w.met.add("barriers", a.b.State(), "limit")
 		w.run(a, "limit", a.b.LimitExceeded("held"))
 	case n == 4:

@@ -55,14 +55,27 @@ func (r *retention) isCommitted(id ID) bool {
 	return slices.ContainsFunc(r.retained, func(x Retained) bool { return x.ID == id && x.Committed })
 }
 
-// confirmRestored runs when all subtasks are ready: their sinks have committed
-// what the restored checkpoint names before they opened.
-func (c *Coordinator) confirmRestored() []Action {
-	i := slices.IndexFunc(c.retained, func(x Retained) bool { return x.ID == c.restored })
-	if i < 0 || c.retained[i].Committed {
-		return nil
+// uncommitted is the newest checkpoint of the chain up to id that is not
+// committed; 0: none.
+func (r *retention) uncommitted(id ID) ID {
+	for _, x := range slices.Backward(r.retained) {
+		if x.Chain && !x.Committed && x.ID <= id {
+			return x.ID
+		}
 	}
-	return c.sinksCommitted(c.restored)
+	return 0
+}
+
+// confirmRestored runs when all subtasks are ready: their sinks have committed
+// what the restored checkpoint names before they opened, and it names all that
+// was not committed before it. An older one is confirmed by its own id, as the
+// restored one may have no committables: the log would say that sinks have
+// committed output behind the older one.
+func (c *Coordinator) confirmRestored() []Action {
+	if id := c.uncommitted(c.restored); id != 0 {
+		return c.sinksCommitted(id)
+	}
+	return nil
 }
 
 // sinksCommitted asks for the record that everything up to id is committed.

@@ -36,6 +36,7 @@ func TestEveryCell(t *testing.T) {
 			"aligning-several": mk(func(b *Barriers) {
 				b.Trigger(Barrier{ID: 1}, 1)
 				b.Trigger(Barrier{ID: 2}, 1)
+				b.Barrier(0, Barrier{ID: 1}, 1)
 			}),
 			"preparing":         mk(aligned),
 			"preparing-aborted": mk(func(b *Barriers) { aligned(b); b.Abort(Abort{ID: 1}) }),

@@ -117,7 +117,7 @@ func (c *Coordinator) trigger(now int64, w wish) []Action {
 		as = append(as, SetTimer{TimerExpire, p.id, now + int64(c.cfg.Timeout)})
 	}
 	p.held = true
-	return append(as, SnapshotEnumerators{p.id})
+	return append(as, SnapshotEnumerators{p.id, p.kind})
 }
 
 // enumerated sends the triggers. From now on every subtask may hear of the id.

@@ -113,6 +113,18 @@ func (v View) Uncommitted() []Retained {
 // above id: a restore of id would repeat it.
 func (v View) CommittedAbove(id checkpoint.ID) bool { return v.LastCommitted > id }
 
+// AcrossFresh says whether a fresh start lies between c and where the job stands
+// now: how far AtMostOnce sources had emitted behind c was forgotten by it.
+func (v View) AcrossFresh(c Retained) bool { return v.root(c.Lineage) != v.root(v.Lineage) }
+
+// root is the lineage that began fresh which another one descends from.
+func (v View) root(id uint64) uint64 {
+	for l := v.lineage(id); l.From != 0; l = v.lineage(id) {
+		id = l.Parent
+	}
+	return id
+}
+
 // Pinned says whether a pin holds the checkpoint.
 func (v View) Pinned(id checkpoint.ID) bool {
 	return slices.ContainsFunc(v.Pins, func(p Pin) bool { return p.ID == id })

@@ -17,13 +17,13 @@ import (
 // undecided nothing is called, and an end of the generation meanwhile is the
 // end of the execution: nothing may be concluded, so nothing is rolled back.
 func (x *Execution) appendRecord(r ckptlog.Record, then func(error)) {
-	name := "append " + r.Kind().String()
+	name, a := "append "+r.Kind().String(), x.att
 	x.logCalls.do(func(done func()) {
 		if x.finished {
 			return
 		}
 		x.async(name, func(ctx context.Context) error {
-			return x.decide(ctx, r)
+			return x.decide(ctx, a, r)
 		}, func(err error) {
 			if x.finished {
 				return
@@ -52,7 +52,7 @@ func notInLog(err error) bool {
 // does not answer is no failure of the checkpoint: it is reported, and no other
 // is triggered meanwhile. A Checkpoint is given up after a while, by winning
 // its slot.
-func (x *Execution) decide(ctx context.Context, r ckptlog.Record) error {
+func (x *Execution) decide(ctx context.Context, a *attempt, r ckptlog.Record) error {
 	limit, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c, giveUp := r.(ckptlog.Checkpoint)
@@ -64,7 +64,6 @@ func (x *Execution) decide(ctx context.Context, r ckptlog.Record) error {
 	for errors.Is(err, ckptlog.ErrUndecided) && ctx.Err() == nil {
 		x.log.Warn("it is undecided whether a record is in the log; trying again", "record", r.Kind().String(), "err", err)
 		if giveUp {
-			a := x.att
 			x.in.post(func() { x.tell(a, checkpoint.Undecided{ID: c.ID}) })
 			err = x.chk.GiveUp(ctx)
 		} else {

@@ -3,14 +3,12 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/internal/ckptlog"
 	"github.com/staunchdev/staunch/internal/graph"
 	"github.com/staunchdev/staunch/internal/operator"
-	"github.com/staunchdev/staunch/internal/task"
 )
 
 // attempt is one run of all subtasks. It passes through prepare (off the loop),
@@ -45,10 +43,12 @@ type attempt struct {
 	view       ckptlog.View
 	completed  bool          // a checkpoint was completed in this attempt
 	reported   checkpoint.ID // the newest that was told to be complete
+	undecided  checkpoint.ID // the newest of which the log did not say whether it has it
 	littered   bool          // an aborted one may have left objects behind
 	collecting bool
 
-	works     int // pieces of work off the loop
+	works     int  // pieces of work off the loop
+	unpacked  bool // packers is closed, or being closed
 	deployed  bool
 	stopped   bool // the workers say that nothing runs any more
 	ending    bool
@@ -213,166 +213,6 @@ func (x *Execution) coordinatorConfig(a *attempt) checkpoint.Config {
 	return cfg
 }
 
-// endAttempt stops all subtasks. Why is what the restart policy is told.
-func (x *Execution) endAttempt(a *attempt, cause error) {
-	if x.att != a || a.ending {
-		return
-	}
-	a.ending, a.cause = true, cause
-	for key := range a.timers {
-		a.cancelTimer(key)
-	}
-	a.cancel(cause)
-	if a.deployed {
-		x.opt.Workers.Kill(cause)
-		x.watchStuck(a)
-	} else {
-		a.stopped = true
-	}
-	if a.coord != nil {
-		x.tell(a, checkpoint.AttemptEnded{})
-	} else {
-		a.closed = true
-		x.tryClose(a)
-	}
-}
-
-// finishAttempt ends an attempt that has nothing left to do: the subtasks are
-// told to close.
-func (x *Execution) finishAttempt(a *attempt, f checkpoint.Finish) {
-	a.succeeded = true
-	for _, s := range a.subtasks {
-		x.deliver(a, s.ID, task.Stop{})
-	}
-	a.ending, a.closed = true, true
-	for key := range a.timers {
-		a.cancelTimer(key)
-	}
-	x.watchStuck(a)
-}
-
-// endFinal ends an attempt that restored a final checkpoint: what it names is
-// committed, and nothing is left to run.
-func (x *Execution) endFinal(a *attempt) {
-	r := a.restored.entry
-	x.emit(Started{Restored: r.ID, Final: true, Epoch: a.epoch})
-	end := func() {
-		a.ending, a.succeeded, a.stopped, a.closed = true, true, true, true
-		x.tryClose(a)
-	}
-	if !r.Committables || r.Committed {
-		end()
-		return
-	}
-	x.appendCommitted(a, ckptlog.Committed{ID: r.ID, Lineage: r.Lineage}, end)
-}
-
-// tryClose goes on once nothing of the attempt runs any more.
-func (x *Execution) tryClose(a *attempt) {
-	if a == nil || x.att != a || x.finished || !a.ending || !a.closed || !a.stopped || a.works > 0 || a.telling {
-		return
-	}
-	if a.succeeded && !a.fatal && !x.logCalls.idle() {
-		return // what the last checkpoint made superfluous is still being disposed of
-	}
-	a.cancel(errEnded)
-	x.att = nil
-	x.littered = x.littered || a.littered
-	if a.coord != nil {
-		x.nextID = a.coord.NextID()
-	}
-	x.wishes.asked, x.wishes.busy = "", false // the next attempt is asked again
-	if a.packers != nil {
-		a.packers.close()
-	}
-	x.metrics.settle()
-	for _, h := range a.hosts {
-		if h != nil && h.enum != nil {
-			if err := h.enum.Close(); err != nil {
-				x.log.Warn("closing the enumerator failed", "source", h.source, "err", err)
-			}
-		}
-	}
-	switch {
-	case a.succeeded:
-		x.finish(nil)
-	case x.stopping && !a.fatal:
-		x.finish(nil)
-	case a.fatal || permanent(a.cause):
-		x.finish(a.cause)
-	default:
-		x.restart(a)
-	}
-}
-
-// watchStuck gives the job up if a subtask does not stop: its goroutine may
-// still act, so no other attempt may begin in this process.
-func (x *Execution) watchStuck(a *attempt) {
-	x.env.After(x.opt.CancelDeadline, func() {
-		x.in.post(func() {
-			if x.att != a || x.finished || a.stopped && a.works == 0 {
-				return
-			}
-			stuck := x.opt.Workers.Stuck()
-			err := fmt.Errorf("%w within %v: %s", ErrStuck, x.opt.CancelDeadline, strings.Join(stuck, "; "))
-			if a.cause != nil {
-				err = fmt.Errorf("%w (stopping because: %w)", err, a.cause)
-			}
-			x.log.Error("job is stuck; the process must end before it runs again", "err", err, "stacks", stuckStacks())
-			x.att = nil
-			x.finish(err)
-		})
-	})
-}
-
-// lead carries what subtasks say into the leader's loop.
-type lead struct {
-	x *Execution
-	a *attempt
-}
-
-func (l lead) Ready(s checkpoint.SubtaskID, e checkpoint.Epoch) {
-	l.post(e, func() { l.x.tell(l.a, checkpoint.SubtaskReady{Subtask: s}) })
-}
-
-func (l lead) Ack(k checkpoint.Ack) {
-	l.post(k.Epoch, func() { l.x.tell(l.a, checkpoint.Acked{Ack: k}) })
-}
-
-func (l lead) Decline(d checkpoint.Decline) {
-	l.post(d.Epoch, func() {
-		declined := func() { l.x.tell(l.a, checkpoint.DeclinedBy{Decline: d}) }
-		if d.ID != l.a.final {
-			declined()
-			return
-		}
-		// The coordinator tries a final checkpoint again at once: where its reason
-		// comes at once too, such as a full disk, that would spin.
-		l.x.env.After(finalPause, func() { l.x.in.post(declined) })
-	})
-}
-
-func (l lead) Ended(s checkpoint.SubtaskID, e checkpoint.Epoch) {
-	l.post(e, func() { l.x.tell(l.a, checkpoint.SubtaskEnded{Subtask: s}) })
-}
-
-func (l lead) Failed(s checkpoint.SubtaskID, e checkpoint.Epoch, err error) {
-	l.post(e, func() { l.x.endAttempt(l.a, fmt.Errorf("subtask %v: %w", s, err)) })
-}
-
-func (l lead) Reserve(s checkpoint.SubtaskID, e checkpoint.Epoch, token uint64, r []operator.Reservation) {
-	l.post(e, func() { l.x.reserve(l.a, s, token, r) })
-}
-
-// post drops what an older attempt says: its acks, its failures.
-func (l lead) post(e checkpoint.Epoch, f func()) {
-	l.x.in.post(func() {
-		if l.x.att == l.a && e == l.a.epoch {
-			f()
-		}
-	})
-}
-
 // planSubtasks lists all subtasks of a job and what the coordinator needs to
 // know of them.
 func planSubtasks(j *Job) []checkpoint.SubtaskPlan {
@@ -395,54 +235,4 @@ func planSubtasks(j *Job) []checkpoint.SubtaskPlan {
 		}
 	}
 	return out
-}
-
-// restartState counts failures for the restart policy.
-type restartState struct {
-	total       int
-	consecutive int
-}
-
-// restart follows the failure of an attempt by the restart policy.
-func (x *Execution) restart(a *attempt) {
-	p := x.opt.Restart
-	if a.completed && p.Reset > 0 && time.Duration(x.env.Now()-a.begun) >= p.Reset {
-		x.restarts.consecutive = 0
-	}
-	if p.Attempts < 0 || p.Attempts > 0 && x.restarts.consecutive >= p.Attempts {
-		if p.Attempts > 0 {
-			a.cause = fmt.Errorf("failed %d times in a row, the last time: %w", x.restarts.consecutive+1, a.cause)
-		}
-		x.given = a.cause
-		x.collectLast(a, func() { x.finish(a.cause) })
-		return
-	}
-	delay := x.restarts.delay(p, x.env.Nonce()[0])
-	x.restarts.consecutive++
-	x.restarts.total++
-	x.log.Warn("attempt failed, restarting", "epoch", a.epoch.String(), "delay", delay, "restart", x.restarts.total, "err", a.cause)
-	x.emit(Restarting{Restart: x.restarts.total, Delay: delay, Cause: a.cause})
-	x.env.After(delay, func() {
-		x.in.post(func() {
-			if x.att == nil && !x.finished {
-				x.begin()
-			}
-		})
-	})
-}
-
-// delay grows by Factor up to MaxDelay; exponential ones get up to 10 % of
-// jitter, so that jobs that failed together do not come back together.
-func (r restartState) delay(p RestartPolicy, random byte) time.Duration {
-	d := float64(p.Delay)
-	for range r.consecutive {
-		if d *= p.Factor; d >= float64(p.MaxDelay) && p.MaxDelay > 0 {
-			d = float64(p.MaxDelay)
-			break
-		}
-	}
-	if p.Factor > 1 {
-		d *= 1 + 0.1*float64(random)/255
-	}
-	return time.Duration(d)
 }

@@ -40,6 +40,26 @@ func (x *Execution) tell(a *attempt, e checkpoint.Event) {
 	x.tryClose(a)
 }
 
+// finalPause is how long a failed final checkpoint waits before the next try.
+const finalPause = 500 * time.Millisecond
+
+// tellFailure tells the coordinator of a failure. It tries a final checkpoint
+// again at once: where the reason comes at once too, such as a full disk, that
+// would spin.
+func (x *Execution) tellFailure(a *attempt, id checkpoint.ID, final bool, e checkpoint.Event) {
+	if !final || a.ending {
+		x.tell(a, e)
+		return
+	}
+	x.env.After(finalPause, func() {
+		x.in.post(func() {
+			if !a.coord.Decided(id) { // else it was given up meanwhile
+				x.tell(a, e)
+			}
+		})
+	})
+}
+
 func (x *Execution) carryOut(a *attempt, act checkpoint.Action) {
 	switch act := act.(type) {
 	case checkpoint.SetTimer:
@@ -51,7 +71,7 @@ func (x *Execution) carryOut(a *attempt, act checkpoint.Action) {
 	case checkpoint.Refused:
 		x.wishes.refused(act)
 	case checkpoint.SnapshotEnumerators:
-		x.snapshotEnumerators(a, act.ID)
+		x.snapshotEnumerators(a, act)
 	case checkpoint.ReleaseAssignments:
 		x.releaseAssignments(a, act)
 	case checkpoint.SendTrigger:
@@ -86,6 +106,7 @@ func (x *Execution) carryOut(a *attempt, act checkpoint.Action) {
 		x.metrics.add("checkpoints.skipped", 1)
 		x.log.Debug("checkpoint skipped: one is still pending", "skipped", act.Skipped)
 	case checkpoint.ReportUndecided:
+		a.undecided = act.ID
 		x.log.Warn("it is undecided whether the checkpoint is in the log; no other is triggered", "checkpoint", act.ID)
 	case checkpoint.FailJob:
 		x.endAttempt(a, errors.New(act.Reason))
@@ -150,7 +171,9 @@ func (x *Execution) appendCheckpoint(a *attempt, act checkpoint.Append) {
 	}, func(err error) {
 		if err != nil {
 			delete(a.manifests, act.ID)
-			x.tell(a, checkpoint.AppendVoided{ID: act.ID, Err: err})
+			// One that was undecided has waited long enough before its next try.
+			pause := act.Kind == checkpoint.Final && a.undecided != act.ID
+			x.tellFailure(a, act.ID, pause, checkpoint.AppendVoided{ID: act.ID, Err: err})
 			return
 		}
 		x.result.Checkpoints++

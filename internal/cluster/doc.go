@@ -8,7 +8,10 @@
 // all subtasks between two restarts):
 //
 //	open.go     take the log over, choose what to restore
-//	attempt.go  prepare and deploy an attempt; its end; restarts
+//	attempt.go  prepare and deploy an attempt
+//	end.go      its end, by failure, stop or the final checkpoint
+//	restart.go  what follows a failure
+//	lead.go     what subtasks say to the leader
 //	decide.go   events to the coordinator, its actions carried out
 //	appends.go  the one outstanding append to the log
 //	publish.go  from acks to a durable manifest

@@ -43,7 +43,8 @@ type Options struct {
 	// and its sync; 0: not at all.
 	SealAfter time.Duration
 	// CancelDeadline is how long a subtask may take to stop before the job is
-	// given up as stuck; 0: 30 s.
+	// given up as stuck, and how long the end of a job that has succeeded, or is
+	// being stopped, waits for a store that does not answer; 0: 30 s.
 	CancelDeadline time.Duration
 
 	Log     *slog.Logger
@@ -82,7 +83,7 @@ type RestartPolicy struct {
 // Result is what a run did.
 type Result struct {
 	RestoredFrom checkpoint.ID
-	Checkpoints  int // completed
+	Checkpoints  int // completed by this execution, committed or not
 	Restarts     int
 	Records      map[string]int64 // by source and sink name, committed, over the life of the job
 	Elapsed      time.Duration

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/staunchdev/staunch/connector"
 	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/internal/ckptlog"
 )
@@ -49,6 +50,7 @@ type Execution struct {
 	attempts uint64
 	nextID   checkpoint.ID // above every id of earlier attempts
 	stopping bool          // the user's context ended, or Stop was called
+	opening  bool          // the log is being taken over, no attempt has begun
 	restarts restartState
 	wishes   wishes
 	health   healthState
@@ -99,7 +101,7 @@ func New(ctx context.Context, job Job, opt Options) *Execution {
 		opt.Workers = newLocalWorkers(opt.Env)
 	}
 	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	x.unhook = context.AfterFunc(ctx, func() { x.in.post(func() { x.stop(context.Cause(ctx)) }) })
+	x.unhook = context.AfterFunc(ctx, func() { x.Stop(context.Cause(ctx)) })
 	return x
 }
 
@@ -126,6 +128,9 @@ func (x *Execution) Begin() {
 // Step does one thing that the leader has to do, and says whether there was
 // one. It is for whoever drives an execution without Start.
 func (x *Execution) Step() bool { return !x.finished && x.in.step() }
+
+// Stop ends the job, as the end of its context does.
+func (x *Execution) Stop(cause error) { x.in.post(func() { x.stop(cause) }) }
 
 // Done is closed when the execution has ended.
 func (x *Execution) Done() <-chan struct{} { return x.done }
@@ -208,12 +213,25 @@ func (x *Execution) stop(cause error) {
 		return
 	}
 	x.stopping = true
-	if x.att == nil {
+	switch a := x.att; {
+	case a == nil && x.opening:
+		// It may be about to take the lock, or to commit what a branch has decided.
+		x.cancel(cause)
+		x.env.After(x.opt.CancelDeadline, func() {
+			x.in.post(func() {
+				x.finish(fmt.Errorf("%w within %v: taking the job over (stopping because: %w)", ErrStuck, x.opt.CancelDeadline, cause))
+			})
+		})
+	case a == nil:
 		x.cancel(cause)
 		x.finish(x.given)
-		return
+	case a.succeeded && x.leave(a):
+	case a.ending:
+		a.cancel(cause)
+		x.watchStuck(a) // it may wait for what no failure bounds
+	default:
+		x.endAttempt(a, fmt.Errorf("stopped: %w", cause))
 	}
-	x.endAttempt(x.att, fmt.Errorf("stopped: %w", cause))
 }
 
 // fatal ends the job for good, whatever the restart policy says.
@@ -237,7 +255,7 @@ func (x *Execution) fatal(err error) {
 
 // permanent says whether a restart in this process cannot help.
 func permanent(err error) bool {
-	return errors.Is(err, ckptlog.ErrFenced) || isLost(err) || isDamage(err)
+	return errors.Is(err, ckptlog.ErrFenced) || errors.Is(err, connector.ErrPermanent) || isLost(err) || isDamage(err)
 }
 
 func (x *Execution) emit(e Event) {

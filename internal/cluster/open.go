@@ -15,6 +15,7 @@ import (
 // open takes the log over and begins the first attempt. Nothing is read that is
 // acted on before the Takeover stands in the log.
 func (x *Execution) open() {
+	x.opening = true
 	x.async("open", func(ctx context.Context) error {
 		if err := storage.Probe(ctx, x.opt.Store); err != nil {
 			return err
@@ -44,10 +45,14 @@ func (x *Execution) open() {
 		}
 		return x.chooseBranch(ctx)
 	}, func(err error) {
-		if x.finished {
+		x.opening = false
+		switch {
+		case x.finished:
 			return
-		}
-		if err != nil {
+		case x.stopping:
+			x.finish(nil)
+			return
+		case err != nil:
 			x.finish(err)
 			return
 		}
@@ -97,6 +102,10 @@ func (x *Execution) chooseBranch(ctx context.Context) error {
 	if !x.opt.AcceptRepeats && (x.view.CommittedAbove(from.ID) || len(uncommittedAbove(x.view, from.ID)) > 0) {
 		return fmt.Errorf("%s: sinks have committed output behind checkpoint %d (up to %d): starting from it repeats that; -accept-repeats does it all the same",
 			x.opt.Store, from.ID, max(x.view.LastCommitted, latest.ID))
+	}
+	if !x.opt.AcceptRepeats && x.opt.Mode == checkpoint.AtMostOnce && x.view.AcrossFresh(from) {
+		return fmt.Errorf("%s: the job was started fresh since checkpoint %d, and does not know any more what it had emitted behind it: starting from it may repeat that; -accept-repeats does it all the same",
+			x.opt.Store, from.ID)
 	}
 	if err := x.settleBranch(ctx, latest, ok); err != nil {
 		return err
@@ -157,7 +166,7 @@ func (x *Execution) branch(ctx context.Context, r ckptlog.Restore) error {
 
 // appendNow appends while nothing else runs yet.
 func (x *Execution) appendNow(ctx context.Context, r ckptlog.Record) error {
-	if err := x.decide(ctx, r); err != nil {
+	if err := x.decide(ctx, nil, r); err != nil {
 		return fmt.Errorf("append %v to the checkpoint log: %w", r.Kind(), err)
 	}
 	x.view = x.chk.View()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/internal/ckptlog"
@@ -61,20 +60,9 @@ func (x *Execution) publish(a *attempt, p checkpoint.Publish) {
 		if err == nil {
 			a.manifests[p.ID] = m
 		}
-		if err != nil && p.Kind == checkpoint.Final && !a.ending {
-			// An aborted final checkpoint is tried again at once: where the store
-			// fails at once too, that would spin.
-			x.env.After(finalPause, func() {
-				x.in.post(func() { x.tell(a, checkpoint.Published{ID: p.ID, Err: err}) })
-			})
-			return
-		}
-		x.tell(a, checkpoint.Published{ID: p.ID, Err: err})
+		x.tellFailure(a, p.ID, err != nil && p.Kind == checkpoint.Final, checkpoint.Published{ID: p.ID, Err: err})
 	})
 }
-
-// finalPause is how long a failed final checkpoint waits before the next try.
-const finalPause = 500 * time.Millisecond
 
 // buildManifest packs what is a table and puts the manifest together.
 func (x *Execution) buildManifest(ctx context.Context, a *attempt, p checkpoint.Publish, header checkpoint.Header, enum enumerators, failed []checkpoint.Stats) (*checkpoint.Manifest, error) {

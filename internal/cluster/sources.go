@@ -151,7 +151,7 @@ type enumerators struct {
 // nothing is handed over to a reader before it has acked or the id is given
 // up: what is found meanwhile is behind the snapshot of the enumerator, and
 // must be behind the barrier of the reader.
-func (x *Execution) snapshotEnumerators(a *attempt, id checkpoint.ID) {
+func (x *Execution) snapshotEnumerators(a *attempt, act checkpoint.SnapshotEnumerators) {
 	for _, h := range a.hosts {
 		if h == nil {
 			continue
@@ -183,11 +183,11 @@ func (x *Execution) snapshotEnumerators(a *attempt, id checkpoint.ID) {
 			}
 			done()
 			if err != nil {
-				x.tell(a, checkpoint.EnumeratorsFailed{ID: id, Detail: err.Error()})
+				x.tellFailure(a, act.ID, act.Kind == checkpoint.Final, checkpoint.EnumeratorsFailed{ID: act.ID, Detail: err.Error()})
 				return
 			}
-			a.enumAt[id] = state
-			x.tell(a, checkpoint.EnumeratorsSnapshotted{ID: id})
+			a.enumAt[act.ID] = state
+			x.tell(a, checkpoint.EnumeratorsSnapshotted{ID: act.ID})
 		})
 	})
 }

@@ -23,7 +23,13 @@ type audit struct {
 	floor       uint64
 	disposed    []checkpoint.ID
 	uncommitted []checkpoint.ID
-	owners      []string // of takeovers, in the order of the log
+	owners      []string          // of takeovers, in the order of the log
+	since       int               // records behind the last takeover
+	committable checkpoint.ID     // the newest that names committables
+	lineage     uint64            // that is continued
+	lineageOf   map[string]uint64 // by owner
+	branches    map[uint64]branch // by lineage
+	pins        map[string]checkpoint.ID
 }
 
 // look takes in what has happened since the last time.
@@ -64,6 +70,14 @@ func (a *audit) check(what, name string) {
 	}
 }
 
+// owner is who took the job over last.
+func (a *audit) owner() string {
+	if len(a.owners) == 0 {
+		return ""
+	}
+	return a.owners[len(a.owners)-1]
+}
+
 // entry reads a record of the log, if it is still there.
 func (a *audit) entry(name string) (ckptlog.Entry, bool) {
 	b, ok := a.w.disk.Content(name)
@@ -92,8 +106,13 @@ func (a *audit) record(name string) {
 	if e.Slot < a.floor {
 		return // a create that landed late: no reader looks there any more
 	}
+	a.since++
+	a.pinned(e.Record)
 	switch r := e.Record.(type) {
 	case ckptlog.Checkpoint:
+		if r.Committables {
+			a.committable = max(a.committable, r.ID)
+		}
 		a.retain(r, r.Committables)
 	case ckptlog.Committed:
 		a.uncommitted = slices.DeleteFunc(a.uncommitted, func(id checkpoint.ID) bool { return id <= r.ID })
@@ -107,8 +126,12 @@ func (a *audit) record(name string) {
 		}
 	case ckptlog.Takeover:
 		a.owners = append(a.owners, r.Owner)
+		a.since = 0
+		a.begins(a.lineage)
+	case ckptlog.Restore:
+		a.branched(e, r)
 	case ckptlog.Floor:
-		a.floor = e.Slot
+		a.floor, a.lineage = e.Slot, r.State.Lineage
 		a.holds, a.uncommitted = map[checkpoint.ID][]string{}, nil
 		for _, c := range r.State.Checkpoints {
 			a.retain(c.Checkpoint, c.Committables && !c.Committed)
@@ -145,7 +168,7 @@ func (a *audit) retain(r ckptlog.Checkpoint, uncommitted bool) {
 // gone.
 func (a *audit) powerLost() {
 	a.look()
-	a.holds, a.uncommitted, a.floor = map[checkpoint.ID][]string{}, nil, 0
+	a.holds, a.uncommitted, a.floor, a.lineage = map[checkpoint.ID][]string{}, nil, 0, 0
 	a.rebuilding = true // what is disposed of later may have been deleted
 	names := a.w.disk.Names()
 	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "log/") })

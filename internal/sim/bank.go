@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/staunchdev/staunch/connector"
+	"github.com/staunchdev/staunch/internal/checkpoint"
 )
 
 // bank is the outside system that the sinks write to. It survives every crash
@@ -20,11 +21,13 @@ type bank struct {
 }
 
 type transaction struct {
-	id      string
-	sink    string
-	epoch   [2]uint64 // generation, attempt
-	state   txState
-	entries []entry
+	id       string
+	sink     string
+	epoch    [2]uint64 // generation, attempt
+	lineage  uint64
+	prepared checkpoint.ID // the checkpoint that it was first prepared for
+	state    txState
+	entries  []entry
 }
 
 type txState uint8
@@ -40,13 +43,16 @@ const (
 type entry struct {
 	line  line
 	total total
-	of    byte // 'l' or 't'
+	of    byte // 'l', 't', or 'j' for the order alone
 }
 
 func newBank(w *world) *bank { return &bank{w: w, txs: map[string]*transaction{}} }
 
 // call is what every call of the bank begins with.
 func (b *bank) call(p *process) {
+	if p.over {
+		b.w.fail("%v has ended, and calls the bank", p)
+	}
 	b.w.calls++
 	p.yield()
 	if !b.w.calm && once(&b.w.crashBank, b.w.calls) {
@@ -73,6 +79,7 @@ func (b *bank) commit(p *process, id string) error {
 		return nil
 	case t.state == prepared:
 		t.state = committed
+		p.commits++
 		b.order = append(b.order, t)
 		b.w.tracef("%v: %s is committed, %d entries", p, id, len(t.entries))
 		return nil
@@ -100,7 +107,7 @@ func (wr *writer[T]) Write(_ context.Context, batch connector.Batch[T]) error {
 		i := wr.i
 		wr.tx = &transaction{
 			id:   fmt.Sprintf("%s-L%d-G%d-A%d-%d-%d", i.Operator, i.Lineage, i.Generation, i.Attempt, i.Subtask, wr.n),
-			sink: i.Operator, epoch: [2]uint64{i.Generation, i.Attempt},
+			sink: i.Operator, epoch: [2]uint64{i.Generation, i.Attempt}, lineage: i.Lineage,
 		}
 		if wr.b.txs[wr.tx.id] != nil {
 			wr.b.w.fail("%v begins transaction %s a second time", wr.p, wr.tx.id)
@@ -113,11 +120,14 @@ func (wr *writer[T]) Write(_ context.Context, batch connector.Batch[T]) error {
 	return nil
 }
 
-func (wr *writer[T]) Prepare(context.Context, connector.CheckpointID) ([]connector.Committable, error) {
+func (wr *writer[T]) Prepare(_ context.Context, id connector.CheckpointID) ([]connector.Committable, error) {
 	if wr.tx == nil {
 		return nil, nil
 	}
 	wr.b.call(wr.p)
+	if w := wr.b.w; w.slowJournal && !w.calm && wr.tx.sink == "journal" && w.rng.IntN(3) == 0 {
+		wr.p.Sleep(context.Background(), time.Duration(w.rng.Int64N(int64(1200*time.Millisecond))))
+	}
 	if wr.failed || wr.b.w.happens(wr.b.w.prepareFails) {
 		if !wr.failed && wr.b.w.rng.IntN(2) == 0 && wr.tx.state == staged {
 			wr.tx.state = prepared
@@ -130,7 +140,7 @@ func (wr *writer[T]) Prepare(context.Context, connector.CheckpointID) ([]connect
 	if t.state != staged { // a newer attempt has dropped it
 		return nil, fmt.Errorf("transaction %s was dropped", t.id)
 	}
-	t.state = prepared
+	t.state, t.prepared = prepared, checkpoint.ID(id)
 	wr.p.yield()
 	return []connector.Committable{{ID: t.id}}, nil
 }
@@ -147,6 +157,9 @@ type committer struct {
 func (c committer) Commit(_ context.Context, cs []connector.Committable) error {
 	for _, t := range cs {
 		c.b.call(c.p)
+		if w := c.b.w; w.happens(w.slowCommit) {
+			c.p.Sleep(context.Background(), time.Duration(w.rng.Int64N(int64(w.commitTime))))
+		}
 		fails := c.b.w.happens(c.b.w.commitFails) || c.p.bankCut && c.p.outageUntil > c.b.w.now
 		if fails && c.b.w.rng.IntN(2) == 0 {
 			return errInjected // before it had any effect
@@ -177,10 +190,25 @@ func (c committer) Recover(ctx context.Context, i connector.Instance, pending []
 	return nil
 }
 
+// Renew implements connector.Renewer: what was committed stays where it is.
+func (c committer) Renew(context.Context, connector.Instance) (string, error) {
+	c.b.call(c.p)
+	if c.b.w.happens(c.b.w.commitFails) {
+		return "", errInjected
+	}
+	c.b.w.audit.look()
+	if ids := c.b.w.audit.uncommitted; len(ids) > 0 && c.b.w.audit.owner() == c.p.String() {
+		c.b.w.fail("%v sets the output of sink %s aside, but checkpoints %d are not committed", c.p, c.sink, ids)
+	}
+	c.p.renewed[c.sink] = true
+	return "it is left behind", nil
+}
+
 func less(a, b [2]uint64) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
 
 // lock is the lock of the job that a living owner holds.
 func (b *bank) lock(p *process) (release func(), err error) {
+	p.yield()
 	if b.owner != nil {
 		return nil, fmt.Errorf("%v lives", b.owner)
 	}

@@ -10,10 +10,16 @@
 //	coroutine.go work that may block: it switches at every call
 //	timer.go     timers in the world's time
 //	profile.go   what a seed decides before the run
+//	stop.go      jobs that the user stops, and starts again later
+//	branch.go    starts from an older checkpoint, and fresh ones
+//	pin.go       checkpoints that the user pins
+//	directed.go  what the profiles of some seeds are bent to
 //	fault.go     what becomes of each call of the store
 //	input.go     the input of the job, its enumerators and readers
 //	bank.go      the outside system that the sinks write to
 //	keyed.go     operators with keyed state
+//	clock.go     their processing-time timers
+//	alarm.go     what timers are for, and what the oracle knows of them
 //	parts.go     what a job is built of that takes part
 //	job.go       the job that is run
 //	execution.go how it is run, and what its executions tell

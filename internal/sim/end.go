@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -45,26 +46,33 @@ func (w *world) atEnd() {
 
 // checkBank compares what is committed with the input.
 func (w *world) checkBank() {
-	var ledger []line
-	var totals []total
-	for _, t := range w.bank.order {
-		for _, e := range t.entries {
-			if e.of == 'l' {
-				ledger = append(ledger, e.line)
-			} else {
-				totals = append(totals, e.total)
-			}
-		}
-	}
 	in := make([][]order, len(w.in.splits))
 	for i, s := range w.in.splits {
 		in[i] = s.orders
 	}
+	a := &w.audit
+	out := w.committedOn(func(t *transaction) bool { return a.onBranch(t, a.lineage) })
 	quiet := w.result.Crashes == 0 && w.result.Restarts == 0 && w.started == 1
-	if err := checkOutput(in, ledger, totals, w.stages, promised(w.Mode, quiet)); err != nil {
+	if err := w.checkAll(in, out, promised(w.Mode, quiet)); err != nil {
 		w.fail("%w", err)
 	}
+	w.checkBranches(in)
 }
+
+// checkAll compares what was committed on a branch with the input.
+func (w *world) checkAll(in [][]order, out output, may promise) error {
+	if err := checkOutput(in, out.ledger, out.totals, w.shape(), may); err != nil {
+		return err
+	}
+	if w.journal && w.Job == nil {
+		if err := checkJournal(w.in.sources[0], out.journal, may); err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *world) shape() shape { return shape{w.stages, w.keepsAlarms} }
 
 // checkDropped says whether recovery has dropped what nobody will commit.
 func (w *world) checkDropped() {
@@ -82,6 +90,11 @@ func (w *world) checkRetained() {
 	if err != nil {
 		w.fail("read the log: %w", err)
 		return
+	}
+	for name, id := range w.audit.pins {
+		if _, there := v.ByID(id); !there {
+			w.fail("checkpoint %d is not kept, but pinned by %s", id, name)
+		}
 	}
 	for _, r := range v.Retained() {
 		m, err := cluster.ReadManifest(ctx, store, r)

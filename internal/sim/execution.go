@@ -16,7 +16,7 @@ import (
 
 // options are those of process p.
 func (w *world) options(p *process) cluster.Options {
-	return cluster.Options{
+	o := cluster.Options{
 		Store: p.store,
 		Lock:  func() (func(), error) { return w.bank.lock(p) },
 		Mode:  w.Mode,
@@ -31,9 +31,11 @@ func (w *world) options(p *process) cluster.Options {
 		OnEvent:         func(e cluster.Event) { w.event(p, e) },
 		Env:             p,
 		Workers:         &workers{Workers: cluster.LocalWorkers(p), p: p},
-		Observe:         w.Cover.observe(),
+		Observe:         w.observe,
 		Owner:           p.String(),
 	}
+	p.wanted.into(&o)
+	return o
 }
 
 // event is what an execution tells its user.
@@ -42,7 +44,9 @@ func (w *world) event(p *process, e cluster.Event) {
 	case cluster.Started:
 		w.tracef("%v: attempt %v, restored %d", p, e.Epoch, e.Restored)
 		p.epoch, p.completes, p.aborts, p.lostMail = e.Epoch, nil, nil, false
-		p.consecutive = 0
+		p.consecutive, p.counted = 0, 0
+		w.audit.look()
+		w.checkStart(p, e)
 		if w.bank.owner != p && !p.takeover {
 			w.fail("%v runs beside a living owner", p)
 		}
@@ -51,7 +55,7 @@ func (w *world) event(p *process, e cluster.Event) {
 		w.tracef("%v: checkpoint %d", p, e.Stats.ID)
 		w.result.Checkpoints++
 		p.completes = append(p.completes, e.Stats.ID)
-		p.consecutive = 0
+		p.consecutive, p.counted = 0, 0
 		w.ask(p)
 	case cluster.CheckpointFailed:
 		w.tracef("%v: checkpoint %d failed: %v", p, e.Stats.ID, e.Stats.Failure)
@@ -60,6 +64,12 @@ func (w *world) event(p *process, e cluster.Event) {
 			p.aborts = append(p.aborts, e.Stats.ID)
 		}
 		p.consecutive++
+		if e.Stats.Failure.Reason.Counts() {
+			p.counted++
+		}
+		if w.failAfter > 0 && p.counted > w.failAfter {
+			w.fail("%v: the attempt goes on after %d checkpoints in a row that failed, allowed are %d", p, p.counted, w.failAfter-1)
+		}
 		w.ask(p)
 	case cluster.Restarting:
 		w.tracef("%v: restart %d: %v", p, e.Restart, e.Cause)

@@ -17,6 +17,9 @@ func (p *process) fate(op memstore.Op) memstore.Outcome {
 	if op.Verb == memstore.Create && strings.HasPrefix(op.Name, checkpoint.ManifestPrefix) || op.Verb == memstore.List && op.Name == checkpoint.ObjectPrefix {
 		slow = (slow + 9) / 10 // what others do meanwhile matters most here
 	}
+	if w.slowManifest != 0 && op.Verb == memstore.Create && strings.HasPrefix(op.Name, checkpoint.ManifestPrefix) {
+		slow = w.slowManifest
+	}
 	if p.cur != nil && w.happens(slow) {
 		p.Sleep(context.Background(), time.Duration(w.rng.Int64N(3*int64(w.timeout))))
 	}
@@ -38,6 +41,9 @@ var fates = [...]string{"proceeds", "refused", "request lost", "reply lost", "de
 
 func (p *process) outcome(op memstore.Op) memstore.Outcome {
 	w := p.w
+	if out, decided := w.freed.outcome(p, op); decided {
+		return out
+	}
 	switch {
 	case strings.HasPrefix(op.Name, "probe/"):
 		return memstore.Outcome{}
@@ -53,6 +59,7 @@ func (p *process) outcome(op memstore.Op) memstore.Outcome {
 		return p.createFate(op)
 	case op.Verb == memstore.Delete:
 		w.audit.deleting(p, op.Name)
+		p.deletes++
 		switch {
 		case w.happens(w.refuse):
 			return memstore.Outcome{Fate: memstore.Refuse}
@@ -78,7 +85,17 @@ func (p *process) outage() {
 	p.outageUntil = w.now + d
 	p.bankCut, p.flickers = w.rng.IntN(2) == 0, w.rng.IntN(3) == 0
 	w.failNext = w.rng.IntN(2) == 0
+	if w.happens(w.longOutage) {
+		d += int64(w.giveUp) + w.rng.Int64N(9*int64(w.giveUp))
+		p.outageUntil = w.now + d
+	}
+	if w.slowLeader != 0 && w.rng.IntN(2) == 0 {
+		p.leaderStands(time.Duration(d))
+	}
 	meanwhile := func(f func()) { p.After(time.Duration(w.rng.Int64N(d)), f) }
+	if w.mayStop(2) {
+		meanwhile(p.stop)
+	}
 	if w.requests != 0 {
 		meanwhile(p.request)
 	}
@@ -93,6 +110,9 @@ func (p *process) createFate(op memstore.Op) memstore.Outcome {
 	w := p.w
 	if strings.HasPrefix(op.Name, "log/") {
 		w.appends++
+		if w.mayStop(20) {
+			p.stopSoon(30 * w.stepCost)
+		}
 		if !w.calm && once(&w.crashLog, w.appends) {
 			p.doomed = true
 			switch w.rng.IntN(5) {
@@ -107,7 +127,7 @@ func (p *process) createFate(op memstore.Op) memstore.Outcome {
 		}
 	}
 	switch {
-	case strings.HasPrefix(op.Name, "log/") && w.happens(w.outage):
+	case strings.HasPrefix(op.Name, "log/") && (w.directed == "" || p.epoch.Generation > 0) && w.happens(w.outage):
 		p.outage()
 		return memstore.Outcome{Fate: pickFate(w, memstore.LoseRequest, memstore.LoseReply, memstore.Delay)}
 	case w.happens(w.refuse):

@@ -39,7 +39,7 @@ func newInput(r *rand.Rand, p *profile) *input {
 	for s := range in.sources {
 		for range 1 + r.IntN(3) {
 			sp := &split{index: uint32(len(in.splits)), name: fmt.Sprintf("%c%d", 'a'+s, len(in.splits))}
-			if r.IntN(2) == 0 && s < 2 {
+			if (r.IntN(2) == 0 || p.slowJournal) && s < 2 {
 				sp.appears = epochStart + r.Int64N(p.span+1)
 			}
 			in.splits = append(in.splits, sp)

@@ -24,16 +24,29 @@ func ownJob(x *Parts) cluster.Job {
 	accounts := x.Accounts()
 	var sources []int
 	for s := range x.Sources() {
-		sources = append(sources, b.source(s, x.Parallelism(2)))
+		n := x.Parallelism(2)
+		sources = append(sources, b.source(s, n))
+		if s == 0 && x.w.journal {
+			// One chain: the source prepares when its sink does.
+			b.edge(sources[0], sinkNode(b, "journal", n, x.journal()), graph.Forward, nil)
+		}
 	}
-	account := keyedNode(b, "account", accounts, func(o order) uint32 { return o.Key }, func(o order) order { return o }, enter)
+	var tend func(account, line, Clock) (account, line)
+	var ring func(account, int64) (account, line)
+	if x.Alarms() {
+		tend, ring = x.Tend, x.Ring
+	}
+	account := keyedNode(b, keyed[order, line]{
+		name: "account", keyOf: func(o order) uint32 { return o.Key }, orderOf: func(o order) order { return o },
+		fold: enter, tend: tend, ring: ring,
+	}, accounts)
 	for _, s := range sources {
 		b.edge(s, account, graph.Hash, hashBy(func(o order) uint32 { return o.Key }))
 	}
 	b.edge(account, sinkNode(b, "ledger", x.SinkParallelism(accounts), x.Ledger()), graph.Forward, nil)
 	if x.Stages() == 2 {
 		n := x.Parallelism(2)
-		bucket := keyedNode(b, "bucket", n, bucketOf, func(l line) order { return l.Order }, sumUp)
+		bucket := keyedNode(b, keyed[line, total]{name: "bucket", keyOf: bucketOf, orderOf: line.AppliedOrder, fold: sumUp}, n)
 		b.edge(account, bucket, graph.Hash, hashBy(bucketOf))
 		b.edge(bucket, sinkNode(b, "totals", x.SinkParallelism(n), x.Totals()), graph.Forward, nil)
 	}
@@ -108,16 +121,22 @@ func (b *builder) source(s, parallelism int) int {
 	})
 }
 
-func keyedNode[In, Out any](b *builder, name string, parallelism int, keyOf func(In) uint32, orderOf func(In) order, fold func(account, In) (account, Out)) int {
+func keyedNode[In, Out any](b *builder, like keyed[In, Out], parallelism int) int {
 	key := codec.For[uint32]().Schema()
 	d := stateDecl()
+	states := []checkpoint.StateMeta{{Name: d.Name, Kind: d.Kind, Value: d.ValueSchema}}
+	if like.ring != nil {
+		d := alarmDecl()
+		states = append(states, checkpoint.StateMeta{Name: d.Name, Kind: d.Kind})
+	}
 	return b.node(graph.Node{
-		Name: name, Kind: "process", Parallelism: parallelism, Keyed: true, Stateful: true, Key: &key, KeyType: "uint32",
-		States: []checkpoint.StateMeta{{Name: d.Name, Kind: d.Kind, Value: d.ValueSchema}},
+		Name: like.name, Kind: "process", Parallelism: parallelism, Keyed: true, Stateful: true, Key: &key, KeyType: "uint32",
+		States: states,
 	}, operator.Spec{
 		Make: func(outs [][]any) operator.Made {
-			o := &keyed[In, Out]{parts: b.Parts, name: name, keyOf: keyOf, orderOf: orderOf, fold: fold, out: operator.NewOutput[Out](outs[0])}
-			return operator.Made{Op: o, Entries: []operator.Entry{operator.NewEntry[In](o)}}
+			o := like
+			o.parts, o.out = b.Parts, operator.NewOutput[Out](outs[0])
+			return operator.Made{Op: &o, Entries: []operator.Entry{operator.NewEntry[In](&o)}}
 		},
 		Edge: []func(operator.EdgeConfig) operator.EdgeWriter{operator.NewEdge[Out]},
 	})
@@ -131,6 +150,7 @@ func sinkNode[T any](b *builder, name string, parallelism int, to connector.Tran
 			return operator.NewSink(operator.SinkConfig[T]{Name: name, Writer: to.Writer})
 		},
 		Committer: to,
+		Renewer:   to.(connector.Renewer),
 	})
 }
 

@@ -20,6 +20,8 @@ type line struct {
 	Order   order
 	N       uint32
 	Balance int64
+	Armed   uint32 // the alarm that was set when it came; 0: none
+	Alarm   uint32 // this is not an order's line, but an alarm that fires
 }
 
 // total is what a bucket of keys says of a line.
@@ -36,6 +38,10 @@ type account struct {
 	N       uint32
 	Balance int64
 	Notes   [24]uint64
+
+	Alarm uint32 // that is set; 0: none
+	Cause order  // that has set it
+	Due   int64
 }
 
 // bucketOf is the key of the second stage.
@@ -45,7 +51,7 @@ func enter(a account, o order) (account, line) {
 	a.N++
 	a.Balance += int64(o.Amount)
 	a.Notes[a.N%uint32(len(a.Notes))] = uint64(o.Pos)
-	return a, line{o, a.N, a.Balance}
+	return a, line{Order: o, N: a.N, Balance: a.Balance}
 }
 
 func sumUp(a account, l line) (account, total) {
@@ -62,12 +68,18 @@ type keyed[In, Out any] struct {
 	keyOf   func(In) uint32
 	orderOf func(In) order
 	fold    func(account, In) (account, Out)
-	out     operator.Output[Out]
-	rt      *operator.Runtime
-	store   *statestore.Store
-	keyer   *statestore.Keyer[uint32]
-	state   *statestore.Table
-	live    []*keyedSnapshot
+	// tend sees to the alarm behind fold, and ring is called when it fires; nil:
+	// there are none.
+	tend  func(account, Out, Clock) (account, Out)
+	ring  func(a account, at int64) (account, Out)
+	alarm alarmed
+
+	out   operator.Output[Out]
+	rt    *operator.Runtime
+	store *statestore.Store
+	keyer *statestore.Keyer[uint32]
+	state *statestore.Table
+	live  []*keyedSnapshot
 }
 
 func stateDecl() statestore.Decl {
@@ -88,6 +100,11 @@ func (o *keyed[In, Out]) Open(rt *operator.Runtime) error {
 	}
 	if o.state, err = o.store.Declare(stateDecl()); err != nil {
 		return err
+	}
+	if o.ring != nil {
+		if o.alarm.table, err = o.store.Declare(alarmDecl()); err != nil {
+			return err
+		}
 	}
 	if rt.Restore == nil {
 		return nil
@@ -120,6 +137,12 @@ func (o *keyed[In, Out]) Process(r *element.Run[In]) error {
 		o.keyer.Set(k, h)
 		a, _ := statestore.Get[account](o.state)
 		a, out := o.fold(a, v)
+		if o.tend != nil {
+			if o.alarm.overdue() {
+				o.parts.w.fail("LOST: the timer of key %d is due, and does not fire", k)
+			}
+			a, out = o.tend(a, out, &o.alarm)
+		}
 		statestore.Set(o.state, a)
 		o.out.Emit(out)
 	}
@@ -128,16 +151,18 @@ func (o *keyed[In, Out]) Process(r *element.Run[In]) error {
 }
 
 // apply notes that an order changes the state of an operator, in some process and
-// attempt. In AtMostOnce that happens once, whatever fails and whatever becomes
-// of that state.
-func (w *world) apply(operator string, o order) {
-	if w.Mode != checkpoint.AtMostOnce {
+// attempt. In AtMostOnce that happens once, whatever fails, whatever becomes of
+// that state, and whatever checkpoint a start goes back to.
+func (w *world) apply(p *process, operator string, o order) {
+	if w.Mode != checkpoint.AtMostOnce || o == ByTimer {
 		return
 	}
-	by := w.applied[operator]
+	// A fresh start begins anew.
+	history := fmt.Sprint(operator, w.audit.root(w.audit.lineageOf[p.String()]))
+	by := w.applied[history]
 	if by == nil {
 		by = map[[2]uint32]bool{}
-		w.applied[operator] = by
+		w.applied[history] = by
 	}
 	at := [2]uint32{o.Split, o.Pos}
 	if by[at] {

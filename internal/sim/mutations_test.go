@@ -1,16 +1,14 @@
 package sim
 
+import "slices"
+
 // mutations break one rule each. The rule is a sentence of DESIGN.md or of the
 // comments that hold it; S1 and S2 are the counterexamples that showed the need
 // of the rule.
 //
-// Some rules are kept twice in the engine, so that breaking one place has no
-// effect that could be seen from outside; those mutations break both. A few are
-// kept by more than that, and are tested where they stand, in checkpoint and
-// ckptlog: that a newer barrier subsumes an older alignment (the cancel marker
-// and the abort do it too), that a list follows a won Void (an abort rolls
-// nothing back, and the Takeover stands in the next slot), that assignments are
-// held (they follow the trigger in the reader's mailbox).
+// Some rules are kept more than once, so that breaking one place has no effect
+// that could be seen from outside: those mutations break all places, or have
+// otherKeepers. docs/mutations.md goes through the rules one by one.
 var mutations = []mutation{
 	// Barriers.
 	{"aligned-does-not-block", "A channel that delivered its barrier is blocked.", []edit{{
@@ -31,6 +29,11 @@ var mutations = []mutation{
 		"func (b *Barriers) aligned(a *alignment) bool {\n",
 		"func (b *Barriers) aligned(a *alignment) bool {\n	if b.mode == AtLeastOnce {\n		return true\n	}\n",
 	}}},
+	{"at-least-once-blocks", "AtLeastOnce never blocks.", []edit{{
+		"internal/checkpoint/barriers.go",
+		"	if b.mode != AtLeastOnce {\n		b.channels[ch].blocked = bar.ID",
+		"	if true {\n		b.channels[ch].blocked = bar.ID",
+	}}},
 	{"abort-keeps-blocked", "Abort releases the blocked channels.", []edit{{
 		"internal/checkpoint/alignment.go",
 		"	return append([]Action{ForwardCancel{id}}, b.unblock(id)...)",
@@ -45,6 +48,16 @@ var mutations = []mutation{
 		"internal/checkpoint/alignment.go",
 		"	return id <= b.begun || b.aborted.has(id) && !b.isAligning(id)",
 		"	return id <= b.begun",
+	}}},
+	{"newer-does-not-subsume", "A newer barrier subsumes the older ones that its channel has not delivered.", []edit{{
+		"internal/checkpoint/alignment.go",
+		"		if a.barrier.ID < id && !a.delivered[ch] {",
+		"		if false {",
+	}}},
+	{"overtaken-barrier-begins", "A barrier whose id another channel has passed is subsumed.", []edit{{
+		"internal/checkpoint/alignment.go",
+		"		if c.last > id {",
+		"		if false {",
 	}}},
 	{"end-is-no-barrier", "EndOfInput counts as barrier for every pending id.", []edit{{
 		"internal/checkpoint/alignment.go",
@@ -81,6 +94,11 @@ var mutations = []mutation{
 		"	if len(l.overflow) > 0 || !l.ch.Push(e) {",
 		"	if !l.ch.Push(e) {",
 	}}},
+	{"prepare-not-awaited", "Prepare is awaited before the barrier leaves and the snapshot is taken.", []edit{{
+		"internal/task/barrier.go",
+		"since: now, waiting: len(t.preparers) + 1}",
+		"since: now, waiting: 1}",
+	}}},
 	{"prepare-error-is-a-decline", "A failed Prepare ends the attempt, it is never only a decline.", []edit{{
 		"internal/task/barrier.go",
 		"		if err != nil {\n			t.fail(err)\n		}\n		if p.waiting--",
@@ -90,6 +108,11 @@ var mutations = []mutation{
 		"internal/task/snapshot.go",
 		"	if s.waiting--; s.waiting > 0 {",
 		"	if s.waiting--; s.waiting > 1 {",
+	}}},
+	{"sync-failure-acked", "An operator that cannot take its snapshot is a decline.", []edit{{
+		"internal/task/snapshot.go",
+		"		part, err := op.Op.Snapshot(b)\n		if err != nil {",
+		"		part, err := op.Op.Snapshot(b)\n		if false {",
 	}}},
 	{"async-failure-acked", "A part that could not be written is a decline.", []edit{{
 		"internal/task/snapshot.go",
@@ -121,6 +144,18 @@ var mutations = []mutation{
 	}}},
 
 	// The coordinator.
+	{"id-recurs", "The next id is above every id before, also of those that were given up.", []edit{{
+		"internal/checkpoint/pending.go", "	c.counters.Failed++\n", "	c.counters.Failed++\n	c.next = p.id\n",
+	}}},
+	{"several-pending", "One checkpoint is pending at a time.", []edit{{
+		"internal/checkpoint/trigger.go", "	if len(c.pending) > 0 || c.undecided {", "	if c.undecided {",
+	}}},
+	{"only-sources-triggered", "A subtask that has only finished inputs gets the trigger by mail.", []edit{{
+		"internal/checkpoint/coordinator.go", "	return s.Source || !slices", "	return s.Source || false && !slices",
+	}}},
+	{"an-ack-not-awaited", "The manifest is written when all acks are there.", []edit{{
+		"internal/checkpoint/pending.go", "	if len(p.acks) == len(c.order) {", "	if p.stats.LastAck == 0 && len(p.acks) >= len(c.order)-1 {",
+	}}},
 	{"complete-not-sent", "After the append, Complete goes to all subtasks.", []edit{{
 		"internal/checkpoint/pending.go",
 		"	as = append(as, SendComplete{Complete{id, c.cfg.Epoch}})\n",
@@ -146,11 +181,19 @@ var mutations = []mutation{
 		"	p.timer = false\n	if p.phase == PhaseAppend {\n		return nil\n	}\n",
 		"	p.timer = false\n",
 	}}},
+	{"failures-not-counted", "FailAfter consecutive failures end the attempt.", []edit{{
+		"internal/checkpoint/policy.go", "	c.failures++\n", "",
+	}}},
 	{"failures-count-twice", "Failures count once per id against FailAfter, consecutive.", []edit{{
 		"internal/checkpoint/policy.go", "	c.failures++\n", "	c.failures += 2\n",
 	}}},
 	{"failures-not-consecutive", "Failures count once per id against FailAfter, consecutive.", []edit{{
 		"internal/checkpoint/pending.go", "	c.latest, c.ended, c.failures = p.id, now, 0", "	c.latest, c.ended = p.id, now",
+	}}},
+	{"final-before-all-ended", "The final checkpoint is triggered after all subtasks ended (S2-8 c).", []edit{{
+		"internal/checkpoint/coordinator.go",
+		"	return len(c.order) > 0 && !slices.ContainsFunc(c.order, func(s *subtask) bool { return !s.ended })",
+		"	return slices.ContainsFunc(c.order, func(s *subtask) bool { return s.ended })",
 	}}},
 	{"final-not-retried", "An aborted final checkpoint is retried at once (S2-8 c).", []edit{{
 		"internal/checkpoint/trigger.go",
@@ -164,10 +207,10 @@ var mutations = []mutation{
 	}}},
 	{"done-before-committed", "The job ends when its last checkpoint is in the log and committed.", []edit{{
 		"internal/checkpoint/policy.go",
-		"	if last == 0 || !c.isCommitted(last) {",
+		"	if last == 0 || !c.isCommitted(last) || c.uncommitted(last) != 0 {",
 		"	if last == 0 {",
 	}, {
-		"internal/cluster/attempt.go",
+		"internal/cluster/end.go",
 		"|| a.works > 0 || a.telling {",
 		"|| a.works > 0 && !a.succeeded || a.telling {",
 	}}},
@@ -188,6 +231,11 @@ var mutations = []mutation{
 		"func (s *sink[T]) Abort(id checkpoint.ID) error {\n	s.unconfirmed = slices.DeleteFunc(s.unconfirmed, func(c checkpoint.Committable) bool { return c.Prepared == id })\n	return nil\n}\n\n// Committed implements Operator.\n",
 	}, {
 		"internal/operator/sink.go", "	\"fmt\"\n", "	\"fmt\"\n	\"slices\"\n",
+	}}},
+	{"abort-drops-records", "Abort never touches a writer: records before barrier id are before barrier id+1 too (S1-1).", []edit{{
+		"internal/operator/sink.go",
+		"// Committed implements Operator.\n",
+		"func (s *sink[T]) Abort(id checkpoint.ID) error {\n	s.filling.Values = s.filling.Values[:0]\n	return nil\n}\n\n// Committed implements Operator.\n",
 	}}},
 	{"snapshot-of-own-committables", "A sink's snapshot holds every committable not yet confirmed, whatever its id (S1-2).", []edit{{
 		"internal/operator/sink.go",
@@ -218,6 +266,16 @@ var mutations = []mutation{
 		"	if err := x.recoverSinks(ctx, a.epoch, a.lineage, pending); err != nil {",
 		"	if a.restored == nil || a.restored.final() || a.epoch.Attempt > 1 {\n	} else if err := x.recoverSinks(ctx, a.epoch, a.lineage, pending); err != nil {",
 	}}},
+	{"own-committables-committed", "Sinks commit everything up to the id, whatever id it was prepared for (S1-2).", []edit{{
+		"internal/cluster/commit.go",
+		"			for _, c := range op.Committables {\n",
+		"			for _, c := range op.Committables {\n				if c.Prepared != ack.ID {\n					continue\n				}\n",
+	}}},
+	{"writers-before-recovery", "A restore commits and drops before any writer opens (S1-2).", []edit{{
+		"internal/cluster/attempt.go",
+		"	if err := x.recoverSinks(ctx, a.epoch, a.lineage, pending); err != nil {\n		return err\n	}\n",
+		"	x.env.Go(\"recover late\", func() { _ = x.env.Sleep(ctx, time.Second/4); _ = x.recoverSinks(ctx, checkpoint.Epoch{Generation: a.epoch.Generation, Attempt: a.epoch.Attempt + 1}, a.lineage, pending) })\n",
+	}}},
 	{"commit-gives-up", "A commit with unknown outcome is retried, it never drops the committable (S1-2).", []edit{{
 		"internal/cluster/commit.go",
 		"		failed(err)\n		if x.env.Sleep(ctx, delay) != nil {\n			return err\n		}",
@@ -234,6 +292,9 @@ var mutations = []mutation{
 		"internal/cluster/publish.go",
 		"		g.Splits = append(g.Splits, enum.held[node]...)\n",
 		"",
+	}}},
+	{"assignments-not-held", "From an enumerator's snapshot on, its assignments are held until that reader acked (S2-7).", []edit{{
+		"internal/cluster/sources.go", "	if h.holds[subtask] > 0 {\n		return\n	}\n", "",
 	}}},
 	{"enumerator-not-restored", "The enumerator's state is part of the checkpoint.", []edit{{
 		"internal/cluster/sources.go", "		if state != nil {\n			if err := e.Restore", "		if false {\n			if err := e.Restore",
@@ -285,6 +346,21 @@ var mutations = []mutation{
 		"	for errors.Is(err, ckptlog.ErrUndecided) && ctx.Err() == nil {",
 		"	if errors.Is(err, ckptlog.ErrUndecided) {\n		return storage.ErrNotWritten\n	}\n	for errors.Is(err, ckptlog.ErrUndecided) && ctx.Err() == nil {",
 	}}},
+	{"given-up-without-list", "Once giving up has begun, what stands in the slot counts only with a list (S2-2, model 19).", []edit{{
+		"internal/ckptlog/log.go",
+		"	case p.void != nil && (e.Nonce == p.rec.Nonce || e.Nonce == p.void.Nonce):\n		return l.conclude(ctx, p, e)\n",
+		"	case p.void != nil && e.Nonce == p.void.Nonce:\n		return l.conclude(ctx, p, e)\n",
+	}}},
+	{"two-appends-at-once", "One create is outstanding.", []edit{{
+		"internal/cluster/appends.go",
+		"	x.logCalls.do(func(done func()) {\n		if x.finished {\n			return\n		}\n		x.async(name, func",
+		"	new(serial).do(func(done func()) {\n		if x.finished {\n			return\n		}\n		x.async(name, func",
+	}}},
+	{"tail-probed", "The tail is listed, then climbed by create, never probed from 0 (S2-3, model 18).", []edit{{
+		"internal/ckptlog/takeover.go",
+		"	if len(slots) > 0 {\n		slot = slots[len(slots)-1] + 1\n	}\n",
+		"",
+	}}},
 	{"restore-point-before-takeover", "A starter reads nothing it acts on before its Takeover is in the log (S2-1, model 02).", []edit{{
 		"internal/ckptlog/takeover.go",
 		"	if slot, err = c.climb(ctx, slot); err != nil {",
@@ -323,6 +399,16 @@ var mutations = []mutation{
 		"	if err := l.append(ctx, Floor{State: l.view.clone().State}); err != nil {",
 		"	st := l.view.clone().State\n	st.Checkpoints = nil\n	if err := l.append(ctx, Floor{State: st}); err != nil {",
 	}}},
+	{"floor-forgets-seed", "A Floor carries all that must survive.", []edit{{
+		"internal/ckptlog/trim.go",
+		"	if err := l.append(ctx, Floor{State: l.view.clone().State}); err != nil {",
+		"	st := l.view.clone().State\n	st.HashSeed++\n	if err := l.append(ctx, Floor{State: st}); err != nil {",
+	}}},
+	{"trimmed-before-floor", "The Floor is in the log before anything below it is deleted.", []edit{{
+		"internal/ckptlog/trim.go",
+		"	if err := l.append(ctx, Floor{State: l.view.clone().State}); err != nil {",
+		"	if err := l.deleteBelow(ctx, l.next); err != nil {\n		return err\n	}\n	if err := l.append(ctx, Floor{State: l.view.clone().State}); err != nil {",
+	}}},
 	{"reads-below-floor", "Readers ignore what stands below the newest Floor.", []edit{{
 		"internal/ckptlog/read.go",
 		"		if next == 0 || e.Record.Kind() == KindFloor {",
@@ -334,8 +420,8 @@ var mutations = []mutation{
 		"	return errors.Is(err, ckptlog.ErrFenced) || errors.Is(err, ckptlog.ErrVoided) ||",
 	}, {
 		"internal/cluster/leader.go",
-		"	return errors.Is(err, ckptlog.ErrFenced) || isLost(err)",
-		"	return isLost(err)",
+		"	return errors.Is(err, ckptlog.ErrFenced) || errors.Is(err, connector.ErrPermanent) ||",
+		"	return errors.Is(err, connector.ErrPermanent) ||",
 	}}},
 	{"start-beside-owner", "A start is refused while the owner lives, unless it takes over.", []edit{{
 		"internal/cluster/open.go",
@@ -347,13 +433,27 @@ var mutations = []mutation{
 	{"attempt-not-counted", "Every attempt has its own number; names are never reused.", []edit{{
 		"internal/cluster/attempt.go", "	x.attempts++\n", "",
 	}}},
+	{"attempt-not-joined", "An attempt begins when nothing of the one before runs any more (S1-3 d).", []edit{{
+		"internal/cluster/end.go",
+		"!a.ending || !a.closed || !a.stopped ||",
+		"!a.ending || !a.closed ||",
+	}}},
+	{"acks-of-other-attempts", "Acks of another attempt are refused (S1-3).", []edit{{
+		"internal/checkpoint/pending.go",
+		"	if a.Epoch != c.cfg.Epoch || c.subtasks[a.Subtask] == nil {",
+		"	if c.subtasks[a.Subtask] == nil {",
+	}, {
+		"internal/cluster/lead.go",
+		"		if l.x.att == l.a && e == l.a.epoch {",
+		"		if l.x.att == l.a {",
+	}}},
 	{"mail-of-other-attempts", "Mail of another attempt is refused.", []edit{{
 		"internal/task/life.go",
 		"	if e == t.cfg.Epoch {\n		return true",
 		"	if true || e == t.cfg.Epoch {\n		return true",
 	}}},
 	{"restart-before-decided", "A restart chooses what to restore only when no append is undecided.", []edit{{
-		"internal/cluster/attempt.go",
+		"internal/cluster/end.go",
 		"!a.ending || !a.closed || !a.stopped ||",
 		"!a.ending || !a.stopped ||",
 	}}},
@@ -391,4 +491,99 @@ var mutations = []mutation{
 		"		x.deleteObjects(names)\n	})\n}\n\n// deleteObjects",
 		"		_ = names\n	})\n}\n\n// deleteObjects",
 	}}},
+
+	// Timers.
+	{"timers-not-snapshotted", "A timer is state: it is in the checkpoint.", []edit{{
+		"internal/statestore/snapshot.go",
+		"		w := newTableWriter(ctx, sn, v, p)\n",
+		"		if v.t.timers != nil {\n			continue\n		}\n		w := newTableWriter(ctx, sn, v, p)\n",
+	}}},
+	{"restored-timers-do-not-fire", "What falls due while nothing runs fires after the restore.", []edit{{
+		"internal/statestore/restore.go", "	if t.timers != nil {\n		t.rebuildTimers()", "	if false {\n		t.rebuildTimers()",
+	}}},
+	{"fired-timer-stays", "A timer fires once.", []edit{{
+		"internal/statestore/timers.go", "	t.Delete()\n	return t, e.at, true", "	return t, e.at, true",
+	}}},
+	{"replaced-timer-fires", "A timer that was set anew does not fire at the time that it was set for before.", []edit{{
+		"internal/statestore/timers.go", "*(*int64)(t.sp.tail(p, slot, off)) != e.at || ", "",
+	}}},
+	{"ended-operator-fires", "An operator that had ended before the checkpoint starts ended.", []edit{{
+		"internal/task/task.go", "ok && (op.Restore == nil || !op.Restore.Finished) {", "ok {",
+	}}},
+
+	// What the user does.
+	{"stop-leaves-subtasks", "A job that stops ends when no subtask of it runs any more.", []edit{{
+		"internal/cluster/end.go", "|| !a.stopped || a.works > 0", "|| !a.stopped && !x.stopping || a.works > 0",
+	}}},
+	{"stop-leaves-commits", "A job that stops ends when no work of it calls a sink any more.", []edit{{
+		"internal/cluster/end.go", "|| !a.stopped || a.works > 0", "|| !a.stopped || a.works > 0 && !x.stopping",
+	}}},
+	{"stop-forgets-the-lock", "A job that is stopped while it starts gives the lock back.", []edit{{
+		"internal/cluster/leader.go", "	case a == nil && x.opening:", "	case false:",
+	}}},
+	{"from-ignores-commits", "Nobody goes back behind what a sink has committed without accepting repeats.", []edit{{
+		"internal/cluster/open.go", "	if !x.opt.AcceptRepeats && (", "	if false && (",
+	}}},
+	{"fresh-start-crossed", "Nobody goes back across a fresh start in AtMostOnce without accepting repeats: the reservations are forgotten.", []edit{{
+		"internal/cluster/open.go", "x.opt.Mode == checkpoint.AtMostOnce && x.view.AcrossFresh(from)", "false",
+	}}},
+	{"left-branch-not-committed", "What the newest checkpoint of a branch names is committed before the branch is left.", []edit{{
+		"internal/cluster/open.go", "	if !ok || latest.Committed || !latest.Committables {", "	if true {",
+	}}},
+	{"newest-of-any-lineage", "A job goes on from the newest checkpoint of the lineage that is continued.", []edit{{
+		"internal/ckptlog/view.go", "		if v.Checkpoints[i].Lineage == v.Lineage {", "		if true {",
+	}}},
+	{"fresh-start-not-logged", "A fresh start is a lineage of its own.", []edit{{
+		"internal/cluster/open.go", "	return x.branch(ctx, ckptlog.Restore{})", "	return nil",
+	}}},
+	{"pinned-disposed", "What is pinned is never disposed of.", []edit{{
+		"internal/checkpoint/retention.go",
+		"		old := x.ID < cut && x.Committed && !x.Pinned",
+		"		old := x.ID < cut && x.Committed",
+	}}},
+	{"floor-forgets-pins", "A Floor carries all that must survive.", []edit{{
+		"internal/ckptlog/trim.go",
+		"	if err := l.append(ctx, Floor{State: l.view.clone().State}); err != nil {",
+		"	st := l.view.clone().State\n	st.Pins = nil\n	if err := l.append(ctx, Floor{State: st}); err != nil {",
+	}}},
 }
+
+// otherKeepers are, by mutation, edits that break what else keeps its rule: with
+// the mutation alone, nothing could be seen from outside. It is the rule that is
+// tested and not these, since a seed that notices all together must find nothing
+// when only these are broken.
+var otherKeepers = map[string][]edit{
+	// The log refuses to dispose of it too.
+	"pinned-disposed": {{
+		"internal/ckptlog/view.go", "	case v.Pinned(id):\n		return \"it is pinned\"", "	case false:\n		return \"it is pinned\"",
+	}},
+	"newer-does-not-subsume": abortsComeLate,
+	// One subtask of two gives every third id up, so that its barriers are missing.
+	"overtaken-barrier-begins": slices.Concat(abortsComeLate, []edit{{
+		"internal/task/work.go",
+		"		t.apply(t.barriers.Barrier(ch.index, e.Barrier, now))",
+		"		if t.cfg.ID.Index == 1 && e.Barrier.ID%3 == 0 {\n			t.apply(t.barriers.Fail(e.Barrier.ID, checkpoint.Busy, \"every third\"))\n			return\n		}\n		t.apply(t.barriers.Barrier(ch.index, e.Barrier, now))",
+	}, {
+		"internal/task/work.go", "	\"github.com/staunchdev/staunch/internal/element\"\n",
+		"	\"github.com/staunchdev/staunch/internal/checkpoint\"\n	\"github.com/staunchdev/staunch/internal/element\"\n",
+	}}),
+}
+
+// abortsComeLate breaks what else gives an older id up where a newer one comes:
+// the cancel marker in the channel ahead of the newer barrier does nothing, and
+// the coordinator tells of aborted ids behind the next complete one.
+var abortsComeLate = []edit{{
+	"internal/checkpoint/barriers.go",
+	"	if b.isAligning(id) {\n		b.counters.Aborted++\n	}\n	return b.giveUp(id)\n}\n\n// EndOfInput",
+	"	return nil\n}\n\n// EndOfInput",
+}, {
+	"internal/checkpoint/coordinator.go", "	counters CoordinatorCounters\n}\n", "	counters CoordinatorCounters\n	late     []Action\n}\n",
+}, {
+	"internal/checkpoint/pending.go",
+	"		as = append(as, SendAbort{Abort{p.id, c.cfg.Epoch, c.latest, f.Reason}})",
+	"		c.late = append(c.late, SendAbort{Abort{p.id, c.cfg.Epoch, c.latest, f.Reason}})",
+}, {
+	"internal/checkpoint/pending.go",
+	"	as = append(as, SendComplete{Complete{id, c.cfg.Epoch}})\n",
+	"	as = append(as, SendComplete{Complete{id, c.cfg.Epoch}})\n	as, c.late = append(as, c.late...), nil\n",
+}}

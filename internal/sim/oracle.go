@@ -25,12 +25,18 @@ func promised(m checkpoint.Mode, quiet bool) promise {
 	return promise{lost: true}
 }
 
+// shape is what the oracle knows of the job.
+type shape struct {
+	stages int
+	alarms bool
+}
+
 // checkOutput compares what was committed with the input.
-func checkOutput(in [][]order, ledger []line, totals []total, stages int, may promise) error {
-	if err := checkLedger(in, ledger, may); err != nil {
+func checkOutput(in [][]order, ledger []line, totals []total, j shape, may promise) error {
+	if err := checkLedger(in, ledger, j, may); err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
-	if stages == 2 {
+	if j.stages == 2 {
 		if err := checkTotals(ledger, totals, may); err != nil {
 			return fmt.Errorf("totals: %w", err)
 		}
@@ -40,10 +46,14 @@ func checkOutput(in [][]order, ledger []line, totals []total, stages int, may pr
 
 // checkLedger: every order once; of each key the lines are numbered without a
 // gap, the balances are running sums, and orders of a split are in their order.
-func checkLedger(in [][]order, ledger []line, may promise) error {
+func checkLedger(in [][]order, ledger []line, j shape, may promise) error {
+	lines, alarms := divide(ledger)
+	if err := checkCauses(in, alarms); err != nil {
+		return err
+	}
 	seen := map[[2]uint32]int{}
 	byKey := map[uint32][]line{}
-	for _, l := range ledger {
+	for _, l := range lines {
 		o := l.Order
 		if int(o.Split) >= len(in) || int(o.Pos) >= len(in[o.Split]) || in[o.Split][o.Pos] != o {
 			return fmt.Errorf("order %+v is not of the input", o)
@@ -72,6 +82,10 @@ func checkLedger(in [][]order, ledger []line, may promise) error {
 	if may.repeated {
 		return nil // numbers and balances count what was repeated
 	}
+	alarmsOf := map[uint32][]line{}
+	for _, l := range alarms {
+		alarmsOf[l.Order.Key] = append(alarmsOf[l.Order.Key], l)
+	}
 	for key, lines := range byKey {
 		slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.N, b.N) })
 		var sum int64
@@ -89,6 +103,13 @@ func checkLedger(in [][]order, ledger []line, may promise) error {
 			}
 			last[l.Order.Split] = int64(l.Order.Pos)
 		}
+		if err := checkAlarms(lines, alarmsOf[key], j.alarms); err != nil {
+			return err
+		}
+		delete(alarmsOf, key)
+	}
+	for key := range alarmsOf {
+		return fmt.Errorf("key %d has alarms and no order", key)
 	}
 	return nil
 }
@@ -128,7 +149,7 @@ func checkTotals(ledger []line, totals []total, may promise) error {
 			if int(t.N) != i+1 || t.Sum != sum {
 				return fmt.Errorf("bucket %d: total %d is numbered %d and says %d instead of %d", bucket, i+1, t.N, t.Sum, sum)
 			}
-			if before := last[t.Line.Order.Key]; before >= t.Line.N {
+			if before := last[t.Line.Order.Key]; before > t.Line.N || before == t.Line.N && t.Line.Alarm == 0 {
 				return fmt.Errorf("bucket %d: line %d of key %d comes behind line %d", bucket, t.Line.N, t.Line.Order.Key, before)
 			}
 			last[t.Line.Order.Key] = t.Line.N

@@ -65,10 +65,12 @@ func (x *Parts) Source(s int) connector.Source[Order] { return source{x.p, s} }
 
 // Ledger and Totals return the sinks.
 func (x *Parts) Ledger() connector.TransactionalSink[Line] {
+	x.p.sinks["ledger"] = true
 	return &sink[line]{committer{x.p, x.w.bank, "ledger"}, func(l line) entry { return entry{of: 'l', line: l} }}
 }
 
 func (x *Parts) Totals() connector.TransactionalSink[Total] {
+	x.p.sinks["totals"] = true
 	return &sink[total]{committer{x.p, x.w.bank, "totals"}, func(t total) entry { return entry{of: 't', total: t} }}
 }
 
@@ -78,12 +80,15 @@ func (x *Parts) Apply(operator string, o Order) error {
 	w := x.w
 	if w.failNext || w.happens(w.userFails) {
 		w.failNext = false
+		if w.slowLeader != 0 { // it reads of the failure late, and what came meanwhile after it
+			x.p.leaderStands(3 * w.interval)
+		}
 		if w.rng.IntN(2) == 0 {
 			panic(errInjected)
 		}
 		return errInjected
 	}
-	w.apply(operator, o)
+	w.apply(x.p, operator, o)
 	w.spend(x.p.cost[operator])
 	return nil
 }

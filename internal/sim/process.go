@@ -26,11 +26,19 @@ type process struct {
 	exec        *cluster.Execution
 	store       *memstore.Store
 	alive       bool
-	doomed      bool  // to be killed before anyone else is run
-	pausedUntil int64 // as by a long stop of the machine
-	outageUntil int64 // it does not reach the store
-	bankCut     bool  // nor the bank
-	flickers    bool  // the next list fails
+	wanted      wanted
+	stopping    bool // was told to
+	killAt      int  // step at which the user kills it, who is tired of waiting
+	over        bool // it has ended by itself
+	deletes     int  // calls of its store
+	commits     int  // of transactions
+	sinks       map[string]bool
+	renewed     map[string]bool // by sink
+	doomed      bool            // to be killed before anyone else is run
+	pausedUntil int64           // as by a long stop of the machine
+	outageUntil int64           // it does not reach the store
+	bankCut     bool            // nor the bank
+	flickers    bool            // the next list fails
 	oldDecline  func()
 	cost        map[string]int64 // of a record, by operator
 	actors      []*actor
@@ -42,6 +50,7 @@ type process struct {
 	completes, aborts []checkpoint.ID
 	lostMail          bool // a Complete was lost on the way
 	consecutive       int  // checkpoints that failed since the last one that did not
+	counted           int  // of these, those that count against FailAfter
 
 	stale     []staleMail
 	staleAcks []checkpoint.Ack
@@ -52,18 +61,24 @@ func (p *process) String() string { return fmt.Sprintf("process %d", p.n) }
 // start starts the job once more.
 func (w *world) start(takeover bool) {
 	w.started++
-	p := &process{w: w, n: w.started, takeover: takeover, startedAt: w.now, alive: true}
+	p := &process{w: w, n: w.started, takeover: takeover, startedAt: w.now, alive: true,
+		sinks: map[string]bool{}, renewed: map[string]bool{}}
+	p.wanted = w.want()
 	w.procs = append(w.procs, p)
+	w.byName[p.String()] = p
 	if takeover {
 		w.result.Rivals++
 	}
-	w.tracef("%v starts, takeover %v", p, takeover)
+	w.tracef("%v starts, takeover %v, %+v", p, takeover, p.wanted)
 	p.store = w.disk.Open()
 	p.store.Yield = func(memstore.Op) { p.yield() }
 	p.store.Hook = p.fate
 	p.add(&actor{kind: leading, name: "leader", weight: 2 + w.rng.IntN(8)})
 	p.exec = cluster.New(context.Background(), w.job(p), w.options(p))
 	p.exec.Begin()
+	if w.mayStop(8) {
+		p.stopSoon(1 + int64(100*time.Millisecond)>>(3*w.rng.IntN(5)))
+	}
 }
 
 // end removes a process, whatever it is doing.
@@ -87,7 +102,7 @@ func (p *process) end() {
 // took its time to exit. What sleeps is left.
 func (p *process) drain() {
 	for p.alive {
-		i := slices.IndexFunc(p.actors, func(a *actor) bool { return a.kind == working && a.asleep == nil })
+		i := slices.IndexFunc(p.actors, func(a *actor) bool { return a.kind == working && (a.asleep == nil || a.asleep.Err() != nil) })
 		if i < 0 {
 			return
 		}
@@ -112,6 +127,7 @@ type actor struct {
 	weight int
 	dry    bool  // had nothing to do; until something else of the process is done
 	at     int64 // a subtask: may have something then; a coroutine: sleeps until then
+	still  int64 // the leader: stands still until then, while what is sent to it piles up
 
 	stepper cluster.Stepper
 	steps   int
@@ -141,6 +157,8 @@ func (p *process) wet() {
 // ready says whether running a may do something.
 func (a *actor) ready(now int64) bool {
 	switch {
+	case a.still > now:
+		return false
 	case a.asleep != nil:
 		return a.at <= now || a.asleep.Err() != nil
 	case a.dry:
@@ -156,6 +174,9 @@ func (a *actor) run() {
 		if !p.exec.Step() {
 			a.dry = true
 			return
+		}
+		if p.w.happens(p.w.slowLeader) {
+			p.leaderStands(2 * p.w.interval)
 		}
 		select {
 		case <-p.exec.Done():
@@ -187,6 +208,15 @@ func (a *actor) run() {
 		}
 	}
 	p.wet()
+}
+
+// leaderStands has the leader stand still, for as long as most at most.
+func (p *process) leaderStands(most time.Duration) {
+	for _, a := range p.actors {
+		if a.kind == leading {
+			a.still = p.w.now + p.w.rng.Int64N(int64(most))
+		}
+	}
 }
 
 // Now implements cluster.Env.
@@ -224,7 +254,7 @@ func (p *process) After(d time.Duration, f func()) func() {
 // Drive implements cluster.Env.
 func (p *process) Drive(s cluster.Stepper, closed func()) {
 	weight := 10
-	if p.w.rng.IntN(6) == 0 {
+	if p.w.rng.IntN(p.w.slowEvery) == 0 {
 		weight = 1 // a slow subtask
 	}
 	a := &actor{kind: stepping, name: "subtask", weight: weight, stepper: s, closed: closed}
@@ -233,10 +263,12 @@ func (p *process) Drive(s cluster.Stepper, closed func()) {
 }
 
 // Nonce implements cluster.Env.
-func (p *process) Nonce() (b [16]byte) {
-	p.w.nonces++
-	binary.BigEndian.PutUint64(b[:], p.w.rng.Uint64())
-	binary.BigEndian.PutUint64(b[8:], p.w.nonces)
-	b[0], b[7] = b[7], byte(p.w.nonces)
+func (p *process) Nonce() [16]byte { return p.w.nonce() }
+
+func (w *world) nonce() (b [16]byte) {
+	w.nonces++
+	binary.BigEndian.PutUint64(b[:], w.rng.Uint64())
+	binary.BigEndian.PutUint64(b[8:], w.nonces)
+	b[0], b[7] = b[7], byte(w.nonces)
 	return b
 }

@@ -12,6 +12,11 @@ import (
 // much of what goes wrong. Seeds differ in kind, not only in order: most have
 // but some of the faults, and some have none.
 type profile struct {
+	directed    string // the bias of a directed seed
+	freesSlot   bool   // see freedSlot
+	journal     bool   // a sink is chained to the first source
+	slowJournal bool   // and prepares for so long that splits are found meanwhile
+
 	// The job.
 	sources  int  // 2, or 3: the third is bounded and ends early
 	records  int  // of all splits together
@@ -35,23 +40,39 @@ type profile struct {
 	span       int64 // the input becomes available over this time
 	workSpread int   // coroutines differ in speed by this factor
 	landEvery  int   // steps until a late create lands, in the mean
+	slowEvery  int   // one subtask in so many is slow
+	slowLeader int   // the leader stands still after one step in so many; 0: never
+	mailTime   time.Duration
+	writeTime  time.Duration // of a part of a snapshot that is slow
+	commitTime time.Duration
 
 	// What goes wrong: one in so many, 0 for never.
 	maxFaults                                            int
 	refuse, unknown, unsynced, unreadable                int // calls of the store
 	commitFails, prepareFails, bankSlow                  int // calls of the bank
 	syncFails, asyncFails, enumeratorFails, userFails    int
-	slowWrite                                            int
+	slowWrite, slowCommit                                int
 	lateAck, doubleAck, loseAck, staleMail, loseComplete int
+	longOutage                                           int // outages that outlast giveUp by far
+	slowManifest                                         int // to write
+	slowWord                                             int // that a checkpoint is complete
 	slowMail, outage, slowStore, slowEnumerator          int
 	noteFails                                            int // operators, at being told of a checkpoint's end
 	requests                                             int // checkpoints asked for by the user
+
+	// What the user does.
+	alarms   bool  // the job keeps alarms
+	stops    int   // that the user makes at most
+	stopAt   []int // steps
+	branches int   // starts from an older checkpoint, or fresh, at most
+	pins     int   // made or taken back between two processes, at most
 
 	crashAt   []int // steps
 	crashLog  []int // creates in the log: the process dies at it
 	crashBank []int // calls of the bank: it dies at it
 	rivalAt   []int // steps
 	calmAt    int   // steps
+	calmAfter int64 // or so much time; 0: however long that takes
 	calmStart int64
 }
 
@@ -120,6 +141,7 @@ func draw(r *rand.Rand, mode checkpoint.Mode) profile {
 			p.rivalAt = append(p.rivalAt, 100+r.IntN(1500))
 		}
 	}
+	p.slowEvery, p.mailTime, p.writeTime = 6, 2*p.interval, 3*p.interval
 	slices.Sort(p.crashAt)
 	slices.Sort(p.rivalAt)
 	return p

@@ -28,12 +28,13 @@ func TestSimulateCoverage(t *testing.T) {
 	if !*coverageFlag {
 		t.Skip("runs with -coverage")
 	}
-	checkCoverage(t, covered)
+	checkCoverage(t, covered, coveredSeeds)
 }
 
 // tally is what many seeds came to.
 type tally struct {
 	seeds, crashed, twoCheckpoints, rivals, restarts, checkpoints, failed, trims, steps int
+	stops, branches, pins, alarms                                                       int
 	failure                                                                             error
 	failing                                                                             uint64
 	cover                                                                               *Coverage
@@ -48,6 +49,10 @@ func (a *tally) add(seed uint64, r Result) {
 		a.twoCheckpoints++
 	}
 	a.rivals += min(r.Rivals-1, 1)
+	a.stops += r.Stops
+	a.branches += r.Branches
+	a.pins += r.Pins
+	a.alarms += r.Alarms
 	a.restarts += r.Restarts
 	a.checkpoints += r.Checkpoints
 	a.failed += r.Failed
@@ -84,7 +89,9 @@ func runSeeds(mode checkpoint.Mode, base uint64, n int, limit time.Duration) *ta
 				if n > 0 && i >= uint64(n) || limit > 0 && time.Now().After(until) {
 					break
 				}
-				r := Run(Options{Seed: base + i, Mode: mode, Cover: cover})
+				one := NewCoverage()
+				r := runNamed(Options{Seed: base + i, Mode: mode, Cover: one})
+				cover.Add(one)
 				if r.Err != nil {
 					stop.Store(true)
 				}
@@ -123,7 +130,9 @@ func simulate(t *testing.T, mode checkpoint.Mode) {
 	t.Logf("accept: %v: %d seeds from %d, %.0f/s, crashes %d%%, >=2 checkpoints %d%%, takeovers %d%%; a seed: %.1f checkpoints, %.1f failed, %.1f restarts, %.1f trims, %d steps",
 		mode, a.seeds, *seedBaseFlag, float64(a.seeds)/took.Seconds(), 100*a.crashed/a.seeds, 100*a.twoCheckpoints/a.seeds, 100*a.rivals/a.seeds,
 		per(a.checkpoints, a), per(a.failed, a), per(a.restarts, a), per(a.trims, a), a.steps/a.seeds)
+	t.Logf("of these seeds the user made %d stops, %d starts from an older checkpoint or fresh, and %d pins; %d timers fired", a.stops, a.branches, a.pins, a.alarms)
 	covered.Add(a.cover)
+	coveredSeeds += a.seeds
 	if a.failure != nil {
 		t.Fatalf("seed %d: %v\nreplay: go test ./internal/sim -run '^%s$' -v -args -seed %d", a.failing, a.failure, t.Name(), a.failing)
 	}
@@ -132,7 +141,10 @@ func simulate(t *testing.T, mode checkpoint.Mode) {
 	}
 }
 
-// covered adds up what all modes met.
-var covered = NewCoverage()
+// covered adds up what all modes met, in so many seeds.
+var (
+	covered      = NewCoverage()
+	coveredSeeds int
+)
 
 func per(n int, a *tally) float64 { return float64(n) / float64(a.seeds) }

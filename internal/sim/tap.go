@@ -88,7 +88,7 @@ type tappedSnapshot struct {
 func (s *tappedSnapshot) Write(ctx context.Context, p *statefile.Packer) (checkpoint.OperatorAck, error) {
 	w := s.t.w
 	if w.happens(w.slowWrite) {
-		s.t.p.Sleep(context.WithoutCancel(ctx), time.Duration(w.rng.Int64N(3*int64(w.interval))))
+		s.t.p.Sleep(context.WithoutCancel(ctx), time.Duration(w.rng.Int64N(int64(w.writeTime))))
 		if w.asyncFails != 0 && w.rng.IntN(3) == 0 {
 			return checkpoint.OperatorAck{}, errInjected
 		}

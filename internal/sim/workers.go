@@ -16,8 +16,9 @@ import (
 // leader that are late, doubled, lost or of an attempt that is over.
 type workers struct {
 	cluster.Workers
-	p      *process
-	queues map[checkpoint.SubtaskID]*slowQueue
+	p       *process
+	queues  map[checkpoint.SubtaskID]*slowQueue
+	sources map[string]bool // vertices
 }
 
 // staleMail is kept to be sent again in a later attempt.
@@ -27,7 +28,10 @@ type staleMail struct {
 }
 
 func (ws *workers) Deploy(d *cluster.Deployment) error {
-	ws.queues = map[checkpoint.SubtaskID]*slowQueue{}
+	ws.queues, ws.sources = map[checkpoint.SubtaskID]*slowQueue{}, map[string]bool{}
+	for _, v := range d.Job.Plan.Vertices {
+		ws.sources[v.Name] = d.Job.Plan.Graph.Nodes[v.Nodes[0]].Source != nil
+	}
 	ws.p.givenUp.deploy(d)
 	l := &lead{Lead: d.Lead, p: ws.p}
 	for _, a := range ws.p.staleAcks {
@@ -43,6 +47,9 @@ func (ws *workers) Deliver(s checkpoint.SubtaskID, m task.Mail) {
 	p, w := ws.p, ws.p.w
 	if w.Trace != nil {
 		w.tracef("%v: mail to %v: %T%v", p, s, m, m)
+	}
+	if t, ok := m.(checkpoint.Trigger); ok && t.Barrier.Kind == checkpoint.Final && w.mayStop(6) {
+		p.stopSoon(200 * w.stepCost)
 	}
 	if _, ok := m.(checkpoint.Complete); ok && w.happens(w.loseComplete) {
 		p.lostMail = true
@@ -69,34 +76,46 @@ func (ws *workers) slowly(s checkpoint.SubtaskID, m task.Mail) {
 		return
 	}
 	slow := w.slowMail
-	if _, ok := m.(checkpoint.Abort); ok {
+	switch m.(type) {
+	case checkpoint.Abort:
 		slow = (slow + 9) / 10
+	case checkpoint.Complete:
+		if w.slowWord != 0 {
+			slow = w.slowWord
+		}
+	}
+	if _, ok := m.(checkpoint.Trigger); !ok && w.slowWord != 0 && ws.sources[s.Vertex] {
+		slow = 0 // else the next trigger would wait behind it, and no barrier come first
 	}
 	if !w.happens(slow) {
 		ws.hand(s, m)
-		if _, ok := m.(checkpoint.Trigger); ok {
-			ws.triggered()
+		if m, ok := m.(checkpoint.Trigger); ok {
+			ws.triggered(m.Barrier.ID)
 		}
 		return
 	}
 	q := &slowQueue{mails: []task.Mail{m}, barrier: w.rng.IntN(2) == 0}
 	ws.queues[s] = q
-	ws.p.later(func() { ws.arrive(s, q) })
+	if m, ok := m.(checkpoint.Complete); ok && w.slowWord != 0 {
+		q.barrier, q.next = false, m.ID+2
+	}
+	ws.p.After(time.Duration(w.rng.Int64N(int64(w.mailTime))), func() { ws.arrive(s, q) })
 }
 
 // slowQueue is mail to one subtask that is on its way.
 type slowQueue struct {
 	mails   []task.Mail
-	barrier bool // it comes about when the next barrier does
+	barrier bool          // it comes about when the next barrier does
+	next    checkpoint.ID // it comes about when the barrier of this one does
 }
 
 // triggered has mail arrive while a barrier is on its way.
-func (ws *workers) triggered() {
+func (ws *workers) triggered(id checkpoint.ID) {
 	for _, v := range slices.SortedFunc(maps.Keys(ws.queues), func(a, b checkpoint.SubtaskID) int {
 		return cmp.Or(cmp.Compare(a.Vertex, b.Vertex), cmp.Compare(a.Index, b.Index))
 	}) {
-		if q := ws.queues[v]; q.barrier {
-			q.barrier = false
+		if q := ws.queues[v]; q.barrier || q.next == id {
+			q.barrier, q.next = false, 0
 			ws.p.After(time.Duration(ws.p.w.rng.Int64N(200*ws.p.w.stepCost)), func() { ws.arrive(v, q) })
 		}
 	}

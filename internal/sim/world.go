@@ -19,6 +19,10 @@ type Result struct {
 	Records     int
 	Subtasks    int // with keyed state
 	Crashes     int // processes killed before the job had ended
+	Stops       int // processes that were told to stop
+	Branches    int // starts from an older checkpoint, or fresh
+	Pins        int // records
+	Alarms      int // that fired, in all attempts
 	Rivals      int // processes that took over from a living one
 	Restarts    int // attempts that failed inside a process
 	Checkpoints int // completed
@@ -50,24 +54,27 @@ type world struct {
 	in    *input
 	audit audit
 
-	procs      []*process // living ones, oldest first
-	started    int        // processes so far
-	startAt    int64      // when the next one starts; 0: none is due
-	timers     timerQueue
-	nonces     uint64
-	actors     []*actor // scratch
-	idle       []*coroutine
-	faults     int  // faults that may still happen
-	appends    int  // creates in the log so far
-	calls      int  // calls of the bank so far
-	failNext   bool // the next call of user code fails
-	halfLinked bool // the last record of the log is visible, but not durable
-	finished   bool // a process ended because the job was done
-	calm       bool // no more faults, crashes or rivals
-	told       []*told
-	applied    map[string]map[[2]uint32]bool // AtMostOnce: by operator
-	broken     error
-	result     Result
+	procs       []*process // living ones, oldest first
+	byName      map[string]*process
+	started     int   // processes so far
+	startAt     int64 // when the next one starts; 0: none is due
+	timers      timerQueue
+	nonces      uint64
+	actors      []*actor // scratch
+	idle        []*coroutine
+	faults      int  // faults that may still happen
+	appends     int  // creates in the log so far
+	calls       int  // calls of the bank so far
+	failNext    bool // the next call of user code fails
+	freed       freedSlot
+	halfLinked  bool // the last record of the log is visible, but not durable
+	finished    bool // a process ended because the job was done
+	calm        bool // no more faults, crashes or rivals
+	told        []*told
+	keepsAlarms bool
+	applied     map[string]map[[2]uint32]bool // AtMostOnce: by operator and root of its lineage
+	broken      error
+	result      Result
 }
 
 // epochStart is when every simulation begins.
@@ -81,8 +88,12 @@ const (
 
 // Run simulates one seed.
 func Run(o Options) (r Result) {
-	w := &world{Options: o, rng: rand.New(rand.NewPCG(o.Seed, uint64(o.Mode))), now: epochStart, applied: map[string]map[[2]uint32]bool{}}
+	w := &world{Options: o, rng: rand.New(rand.NewPCG(o.Seed, uint64(o.Mode))), now: epochStart, applied: map[string]map[[2]uint32]bool{}, byName: map[string]*process{}}
 	w.profile = draw(w.rng, o.Mode)
+	w.profile.direct(o.Seed, o.Mode)
+	w.profile.freeSlots(o.Seed)
+	w.profile.keepJournal(o.Seed)
+	w.profile.letUserAct(o.Seed)
 	w.faults = w.profile.maxFaults
 	w.disk = memstore.NewDisk()
 	w.bank = newBank(w)
@@ -103,7 +114,9 @@ func Run(o Options) (r Result) {
 	}()
 	w.tracef("profile %+v", w.profile)
 	w.start(false)
-	w.loop()
+	for w.loop(); w.again(); {
+		w.loop()
+	}
 	if w.broken == nil {
 		w.atEnd()
 	}
@@ -149,13 +162,17 @@ func (w *world) loop() {
 func (w *world) happen() {
 	if w.startAt != 0 && w.startAt <= w.now {
 		w.startAt = 0
+		for w.pins > 0 && !w.calm && len(w.procs) == 0 && w.rng.IntN(3) > 0 {
+			w.pin()
+		}
 		w.start(false)
 	}
-	if !w.calm && (w.result.Steps > w.calmAt || w.finished) {
+	if !w.calm && (w.result.Steps > w.calmAt || w.calmAfter != 0 && w.now-epochStart > w.calmAfter || w.finished) {
 		w.calm, w.calmStart = true, w.now
 		w.tracef("from here on nothing fails")
 	}
-	if w.disk.InFlight() > 0 && w.rng.IntN(w.landEvery) == 0 {
+	w.freed.happen(w)
+	if w.disk.InFlight() > 0 && !w.freed.holds() && w.rng.IntN(w.landEvery) == 0 {
 		w.disk.Land()
 	}
 	if w.calm || len(w.procs) == 0 {
@@ -164,6 +181,18 @@ func (w *world) happen() {
 	for len(w.crashAt) > 0 && w.crashAt[0] <= w.result.Steps && len(w.procs) > 0 {
 		w.crashAt = w.crashAt[1:]
 		w.crash(w.procs[w.rng.IntN(len(w.procs))])
+	}
+	for len(w.stopAt) > 0 && w.stopAt[0] <= w.result.Steps && len(w.procs) > 0 {
+		w.stopAt = w.stopAt[1:]
+		if p := w.procs[w.rng.IntN(len(w.procs))]; w.mayStop(1) {
+			p.stop()
+		}
+	}
+	for _, p := range w.procs {
+		if p.killAt != 0 && p.killAt <= w.result.Steps {
+			w.crash(p)
+			return
+		}
 	}
 	if len(w.rivalAt) > 0 && w.rivalAt[0] <= w.result.Steps && len(w.procs) > 0 && len(w.procs) < 3 {
 		w.rivalAt = w.rivalAt[1:]
@@ -274,6 +303,9 @@ func (w *world) wait() bool {
 		}
 		for _, a := range p.actors {
 			until(a.at)
+			if a.still > w.now {
+				until(a.still)
+			}
 		}
 	}
 	if next == 0 {
@@ -286,13 +318,22 @@ func (w *world) wait() bool {
 // ended is told that a process has ended by itself.
 func (w *world) ended(p *process, err error) {
 	w.tracef("%v has ended: %v", p, err)
+	w.audit.look()
 	if err == nil {
-		w.finished = true
-		if w.broken == nil {
-			w.checkBank() // all is committed before the job says that it is done
+		p.checkOver()
+		switch {
+		case p.stopping:
+			// Perhaps the job was done all the same: the next start tells.
+		case w.audit.lineageOf[p.String()] != w.audit.lineage:
+			// It was done, but somebody has gone back behind that.
+			w.checkTold(p)
+		default:
+			w.finished = true
+			if w.broken == nil {
+				w.checkBank() // all is committed before the job says that it is done
+			}
+			w.checkTold(p)
 		}
-		w.checkTold(p)
-		p.drain()
 	} else {
 		w.judge(p, err)
 	}
@@ -314,6 +355,7 @@ func (w *world) judge(p *process, err error) {
 		if p.takeover {
 			w.fail("%v was refused although it takes over: %w", p, err)
 		}
+	case w.refused(p, err):
 	case isFenced(err):
 		if owners := w.audit.owners; len(owners) == 1 && owners[0] == p.String() {
 			w.fail("%v is fenced, but nobody took over: %w", p, err)

@@ -131,7 +131,8 @@ func New(cfg Config) (*Task, error) {
 		if th, ok := op.Op.(operator.Throttle); ok {
 			t.throttles = append(t.throttles, th)
 		}
-		if tm, ok := op.Op.(operator.Timers); ok {
+		if tm, ok := op.Op.(operator.Timers); ok && (op.Restore == nil || !op.Restore.Finished) {
+			// One that had ended before the checkpoint leaves unfired what it left then.
 			t.timers = append(t.timers, timers{tm, i})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/staunchdev/staunch/internal/element"
+	"github.com/staunchdev/staunch/internal/operator"
 )
 
 // alarm has timers, each of which counts when it fires.
@@ -56,6 +57,18 @@ func TestTimersFireWhenDueAndNotAtTheEndOfInput(t *testing.T) {
 	w.settle()
 	if len(a.fired) != 2 || len(w.ended) != 1 {
 		t.Errorf("fired %v, ended %v", a.fired, w.ended)
+	}
+}
+
+// What had ended before the checkpoint starts ended: what it had left unfired
+// must not come behind its end.
+func TestTimersOfAnEndedOperatorDoNotFire(t *testing.T) {
+	a := &alarm{counter: counter{name: "alarm"}, due: []int64{1}}
+	w, _, _ := lone(t, 1, 8, Options{}, Op{Name: "alarm", Op: a, Restore: &operator.Restore{Finished: true}})
+	w.now = 2
+	w.settle()
+	if len(a.fired) > 0 {
+		t.Errorf("fired %v", a.fired)
 	}
 }
 
