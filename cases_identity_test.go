@@ -333,3 +333,44 @@ func TestCase_D02(t *testing.T) {
 		}
 	}
 }
+
+// A name that was dropped may stay on the command line: the next start, which does
+// not find it, is told so and goes on.
+func TestDroppedStateIsGoneAtTheNextAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEvolving()
+		before := e.start(t, unchanged)
+		id := before.feed(t, e, 4)
+		before.stop(t)
+
+		e.counter = ""
+		fails := make(chan error, 1)
+		e.failing = func() error {
+			select {
+			case err := <-fails:
+				return err
+			default:
+				return nil
+			}
+		}
+		drop := func(o *cluster.Options) { o.DropState = []string{"c1"} }
+		dropping := e.start(t, drop)
+		dropping.feed(t, e, 4)
+		fails <- errors.New("made to fail")
+		e.src.Grow(0, 4)
+		time.Sleep(time.Second) // of the bubble's clock: the restart's delay is over
+		dropping.feed(t, e, 0)
+		dropping.stop(t)
+		if got := dropping.restored(); !slices.Equal(got, []checkpoint.ID{id, id + 1}) {
+			t.Errorf("restored %v, from %d on", got, id)
+		}
+		wantSums(t, e, 3, "c1 dropped, and a restart since")
+
+		again := e.start(t, drop)
+		again.feed(t, e, 0)
+		again.stop(t)
+		if said := again.lines.With("is not in the checkpoint"); len(said) != 1 || !strings.Contains(said[0], "nothing can be dropped: the job claims all of it") {
+			t.Errorf("the next run, which drops it again, says %q", said)
+		}
+	})
+}

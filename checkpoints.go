@@ -37,18 +37,11 @@ type checkpointsFlags struct {
 	dryRun   bool
 }
 
-// addFlags adds the flags behind the verb checkpoints, but for those that the
-// program has defined for itself.
+// addFlags adds the flags of the verb checkpoints.
 func (f *checkpointsFlags) addFlags(fs *flag.FlagSet) {
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	own.StringVar(&f.output, "o", "text", "`format` of the output: text or json")
-	own.BoolVar(&f.barriers, "barriers", false, "show: when the barrier of each channel arrived")
-	own.BoolVar(&f.dryRun, "dry-run", false, "gc: say what would be deleted, and delete nothing")
-	own.VisitAll(func(x *flag.Flag) {
-		if fs.Lookup(x.Name) == nil {
-			fs.Var(x.Value, x.Name, x.Usage)
-		}
-	})
+	fs.StringVar(&f.output, "o", "text", "`format` of the output: text or json")
+	fs.BoolVar(&f.barriers, "barriers", false, "show: when the barrier of each channel arrived")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "gc: say what would be deleted, and delete nothing")
 }
 
 // checkpointsVerb looks at the storage that a run would use, offline: it takes

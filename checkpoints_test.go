@@ -82,7 +82,7 @@ func TestCheckpointsVerb(t *testing.T) {
 		{"checkpoints list --barriers", 2, []string{"-barriers is for show"}},
 		{"checkpoints show --dry-run", 2, []string{"-dry-run is for gc"}},
 		{"checkpoints -o xml", 2, []string{"text or json"}},
-		{"plan -o json", 2, []string{"flag provided but not defined: -o"}},
+		{"plan -o json", 2, []string{"plan: -o belongs to checkpoints", "usage: "}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

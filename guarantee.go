@@ -9,7 +9,7 @@ const (
 	_           Guarantee = iota
 	ExactlyOnce           // nothing lost, nothing counted twice
 	AtLeastOnce           // nothing lost
-	AtMostOnce            // nothing counted twice
+	AtMostOnce            // nothing counted twice; what was reserved when the run stopped, in whatever way, is skipped
 )
 
 func (g Guarantee) String() string {

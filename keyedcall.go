@@ -148,10 +148,10 @@ func (o *keyedCall[K, In, Out]) Where() (op, record string) {
 func (o *keyedCall[K, In, Out]) Snapshot(b checkpoint.Barrier) (operator.Snapshot, error) {
 	sn, err := o.store.Snapshot(uint64(b.ID))
 	if errors.Is(err, statestore.ErrBusy) {
-		return nil, &operator.DeclineError{Reason: checkpoint.Busy, Detail: fmt.Sprintf("operator %q: %v", o.op, err)}
+		return nil, &operator.DeclineError{Reason: checkpoint.Busy, Detail: err.Error()}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("operator %q: %w", o.op, err)
+		return nil, err // the task names the operator
 	}
 	s := &stateSnapshot{id: b.ID, sn: sn, ack: checkpoint.OperatorAck{
 		Operator: o.op, Range: o.c.rt.Range, Watermark: o.c.watermark, Held: o.c.watermark,
@@ -195,7 +195,7 @@ type stateSnapshot struct {
 func (s *stateSnapshot) Write(ctx context.Context, p *statefile.Packer) (checkpoint.OperatorAck, error) {
 	states, err := s.sn.Write(ctx, p)
 	if err != nil {
-		return checkpoint.OperatorAck{}, fmt.Errorf("operator %q: %w", s.ack.Operator, err)
+		return checkpoint.OperatorAck{}, err
 	}
 	s.ack.States = states
 	return s.ack, nil

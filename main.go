@@ -69,7 +69,7 @@ func Command(ctx context.Context, args []string, stdout, stderr io.Writer, build
 // verb is something that a job's binary can do.
 type verb struct {
 	about string
-	// flags adds the verb's own flags, which stand behind it.
+	// flags adds the verb's own flags.
 	flags func(c *command, fs *flag.FlagSet)
 	run   func(ctx context.Context, c *command) int
 }
@@ -98,6 +98,7 @@ type command struct {
 	options        Options
 	rate           int64
 	checkpoints    checkpointsFlags
+	owners         map[string]string // the verb that a flag belongs to, if it is not for all
 }
 
 // job builds the job.
@@ -123,6 +124,9 @@ func (c *command) parse(args []string) error {
 			if c.verb == "run" && len(c.args) > 0 || c.verb == "plan" && len(c.args) > 0 {
 				return c.wrong(fs, "%s takes no arguments, but was given %q", c.verb, c.args)
 			}
+			if name, owner := c.misplaced(fs); owner != "" {
+				return c.wrong(fs, "%s: -%s belongs to %s", c.verb, name, owner)
+			}
 			if c.rate < 0 {
 				return c.wrong(fs, "rate is %d: records a second, or 0 for no limit", c.rate)
 			}
@@ -130,14 +134,10 @@ func (c *command) parse(args []string) error {
 		case named:
 			c.args = append(c.args, args[0])
 		default:
-			v, ok := verbs[args[0]]
-			if !ok {
+			if _, ok := verbs[args[0]]; !ok {
 				return c.wrong(fs, "unknown verb %q", args[0])
 			}
 			named, c.verb = true, args[0]
-			if v.flags != nil {
-				v.flags(c, fs)
-			}
 		}
 		args = args[1:]
 	}
@@ -150,8 +150,18 @@ func (c *command) wrong(fs *flag.FlagSet, format string, args ...any) error {
 	return err
 }
 
-// flagSet has the program's flags and those of the engine that it did not
-// define itself.
+// misplaced finds a flag that was given, but belongs to another verb.
+func (c *command) misplaced(fs *flag.FlagSet) (name, owner string) {
+	fs.Visit(func(f *flag.Flag) {
+		if o := c.owners[f.Name]; o != "" && o != c.verb {
+			name, owner = f.Name, o
+		}
+	})
+	return name, owner
+}
+
+// flagSet has the program's flags and those of the engine and of the verbs that
+// it did not define itself.
 func (c *command) flagSet() *flag.FlagSet {
 	fs := flag.NewFlagSet(filepath.Base(os.Args[0]), flag.ContinueOnError)
 	fs.SetOutput(c.stderr)
@@ -160,27 +170,57 @@ func (c *command) flagSet() *flag.FlagSet {
 			fs.Var(f.Value, f.Name, f.Usage)
 		}
 	})
-	engine := flag.NewFlagSet("", flag.ContinueOnError)
-	c.engineFlags(engine)
-	engine.VisitAll(func(f *flag.Flag) {
-		if fs.Lookup(f.Name) == nil {
-			fs.Var(f.Value, f.Name, f.Usage)
+	c.owners = map[string]string{}
+	add := func(owner string, define func(*flag.FlagSet)) {
+		own := flag.NewFlagSet("", flag.ContinueOnError)
+		define(own)
+		own.VisitAll(func(f *flag.Flag) {
+			if fs.Lookup(f.Name) == nil {
+				fs.Var(f.Value, f.Name, f.Usage)
+				c.owners[f.Name] = owner
+			}
+		})
+	}
+	add("", c.engineFlags)
+	names := slices.Sorted(maps.Keys(verbs))
+	for _, name := range names {
+		if flags := verbs[name].flags; flags != nil {
+			add(name, func(own *flag.FlagSet) { flags(c, own) })
 		}
-	})
+	}
 	fs.Usage = func() {
 		fmt.Fprintf(c.stderr, "usage: %s [flags] [verb] [flags]\n\nverbs:\n", fs.Name())
-		for _, name := range slices.Sorted(maps.Keys(verbs)) {
+		for _, name := range names {
 			fmt.Fprintf(c.stderr, "  %-12s %s\n", name, verbs[name].about)
 		}
-		fmt.Fprintln(c.stderr, "\nflags:")
-		fs.PrintDefaults()
+		for _, name := range names {
+			c.printFlags(fs, name, "\nflags of "+name+":")
+		}
+		c.printFlags(fs, "", "\nflags of run, which the other verbs take too (of those of the engine, checkpoints heeds -storage):")
 	}
 	return fs
 }
 
+// printFlags prints the flags that belong to a verb, or to none.
+func (c *command) printFlags(fs *flag.FlagSet, owner, title string) {
+	own, n := flag.NewFlagSet("", flag.ContinueOnError), 0
+	own.SetOutput(c.stderr)
+	fs.VisitAll(func(f *flag.Flag) {
+		if c.owners[f.Name] == owner {
+			own.Var(f.Value, f.Name, f.Usage)
+			own.Lookup(f.Name).DefValue = f.DefValue
+			n++
+		}
+	})
+	if n > 0 {
+		fmt.Fprintln(c.stderr, title)
+		own.PrintDefaults()
+	}
+}
+
 func (c *command) engineFlags(fs *flag.FlagSet) {
 	o := &c.options
-	fs.StringVar(&o.Storage, "storage", "", "`URL` of checkpoints: a directory, file:///path, s3://bucket/prefix, hdfs://host/path")
+	fs.StringVar(&o.Storage, "storage", "", "`URL` of checkpoints: a directory or file:///path; mem: keeps them for as long as the process lives")
 	fs.TextVar(&o.Mode, "mode", Guarantee(0), "`guarantee` within the job: exactly-once (if empty), at-least-once or at-most-once")
 	fs.TextVar(&o.Require, "require", Guarantee(0), "refuse to start if the job cannot deliver this `guarantee` end to end")
 	fs.IntVar(&o.Parallelism, "parallelism", 0, "subtasks of an operator; 0: the number of processors less one")
@@ -192,7 +232,7 @@ func (c *command) engineFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.From, "from", "", "start from the checkpoint with this `id`, not from the latest")
 	fs.BoolVar(&o.AcceptRepeats, "accept-repeats", false, "with -from: go back behind what a sink has committed, and commit it again")
 	fs.BoolVar(&o.Takeover, "takeover", false, "start though another process seems to run the job; that one is fenced off")
-	fs.Func("drop-state", "let go of the state of an `operator`, or operator/state, that nothing claims any more; may be repeated", func(s string) error {
+	fs.Func("drop-state", "let go, at this start, of the state of an `operator`, or operator/state, that nothing claims any more; may be repeated", func(s string) error {
 		if s == "" {
 			return errors.New("a name is needed")
 		}
@@ -269,8 +309,11 @@ func (c *command) failed(err error) int {
 // summary is the last line of run. It counts the records of the sources and of
 // the sinks whose count means records: those that are transactional, or all if
 // none is. checkpoints are those that this process completed, restarts those
-// within it.
+// within it. A run that was stopped before it knew what there is claims nothing.
 func (r Result) summary(p *Plan) string {
+	if r.Records == nil {
+		return fmt.Sprintf("stopped before it started seconds=%.1f", r.Elapsed.Seconds())
+	}
 	var parts []string
 	count := func(name string) { parts = append(parts, fmt.Sprintf("%s=%d", name, r.Records[name])) }
 	transactional := slices.ContainsFunc(p.graph.Graph.Nodes, isTransactional)

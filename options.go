@@ -10,21 +10,21 @@ import (
 // Options configure a run. A zero field is taken from Job.Defaults, or else
 // has the default told here.
 type Options struct {
-	Storage       string        // URL of checkpoints: file:///var/job, s3://bucket/p, hdfs://h/p, mem: (tests). A bare path is a directory.
+	Storage       string        // URL of checkpoints: a directory as path or file:///path, mem: (tests), or of a scheme registered with package storage
 	Mode          Guarantee     // 0: ExactlyOnce
 	Require       Guarantee     // refuse to start if the job cannot deliver it; 0: start anyway
 	Parallelism   int           // 0: GOMAXPROCS less one, at least 1
 	Restart       RestartPolicy // zero: exponential backoff, 1 s to 1 min, for ever
 	Checkpoint    CheckpointOptions
 	State         StateOptions
-	From          string   // start from this checkpoint id or savepoint URL, not the latest
+	From          string   // start from this checkpoint id, not the latest
 	Fresh         bool     // start empty though there are checkpoints
 	Takeover      bool     // start though another owner of the storage seems to live; it is fenced off
 	AcceptRepeats bool     // go back to From though a sink has committed above it
-	NoClaim       bool     // leave the restored checkpoint to its owner: nothing refers to it for long
-	DropState     []string // operator or operator/state whose state may be dropped
-	Listen        string   // address of REST and web page; empty: off
-	Control       string   // address of the control socket; empty: unix socket in Storage if it is a directory
+	NoClaim       bool     // not in this version
+	DropState     []string // operator or operator/state that nothing claims, to let go of at this start; what the checkpoint does not hold is refused
+	Listen        string   // not in this version
+	Control       string   // not in this version
 	Log           *slog.Logger
 	OnEvent       func(Event) // called on the coordinator's goroutine; must not block
 }
@@ -44,8 +44,8 @@ type CheckpointOptions struct {
 // StateOptions choose the state backend.
 type StateOptions struct {
 	Backend    Backend // 0: Heap
-	Dir        string  // Pebble: local directory; empty: os.TempDir
-	CacheBytes int64   // Pebble: shared by the process; 0: 256 MiB
+	Dir        string  // for Pebble: local directory
+	CacheBytes int64   // for Pebble: shared by the process
 	Eager      bool    // load all state before the first record
 }
 
@@ -78,7 +78,7 @@ type Backend uint8
 const (
 	_      Backend = iota
 	Heap           // in memory
-	Pebble         // on local disk, with a cache; linked by importing state/pebble
+	Pebble         // on local disk, with a cache; not in this version
 )
 
 // RestartPolicy says what follows a failure. It is taken whole: a policy with

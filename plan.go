@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/internal/graph"
@@ -98,16 +99,21 @@ func (o Options) faults() (fs []error) {
 	if o.Checkpoint.Retain < 1 {
 		fault("Checkpoint.Retain is %d: at least 1 is needed", o.Checkpoint.Retain)
 	}
-	if o.Checkpoint.Timeout < 0 || o.Checkpoint.MinPause < 0 || o.Checkpoint.AlignmentTimeout < 0 {
-		fault("Timeout, MinPause and AlignmentTimeout are not negative")
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"Timeout", o.Checkpoint.Timeout}, {"MinPause", o.Checkpoint.MinPause}, {"AlignmentTimeout", o.Checkpoint.AlignmentTimeout}} {
+		if d.value < 0 {
+			fault("Checkpoint.%s is %v: it cannot be negative (0: the default)", d.name, d.value)
+		}
 	}
 	switch b := o.State.Backend; {
 	case b == Pebble:
-		fault(`state backend Pebble is not linked: import _ "github.com/staunchdev/staunch/state/pebble"`)
+		fault("state backend Pebble: this version has no such backend (it has: Heap)")
 	case b > Pebble:
 		fault("unknown state backend %d", b)
 	case o.State.Dir != "" || o.State.CacheBytes != 0:
-		fault("State.Dir and State.CacheBytes are for backend Pebble")
+		fault("State.Dir and State.CacheBytes are for backend Pebble, which this version does not have")
 	}
 	if r := o.Restart; r.Delay < 0 || r.MaxDelay < 0 || r.Reset < 0 || r.Factor < 1 {
 		fault("restart policy: durations are not negative and Factor is at least 1")

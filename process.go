@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"sync"
 
 	"github.com/staunchdev/staunch/connector"
 	"github.com/staunchdev/staunch/internal/element"
@@ -19,7 +20,8 @@ type Processor[K comparable, In, Out any] interface {
 	Process(c *Ctx[Out], key K, in In) error
 }
 
-// TimerHandler is implemented by a processor that declared a timer.
+// TimerHandler is implemented by a processor that declared a timer. OnTimer is not
+// called for timers that are not due when bounded input ends.
 type TimerHandler[K comparable, Out any] interface {
 	OnTimer(c *Ctx[Out], key K, t Timer) error
 }
@@ -50,8 +52,9 @@ func Process[K comparable, In, Out any, P Processor[K, In, Out]](s Keyed[K, In],
 	}
 	make := func(s *Setup) Processor[K, In, Out] { return newP(s) }
 	planProcess(j, n, make)
+	left := new(unfired)
 	n.make = func(name string, outs [][]any) operator.Made {
-		o := &processOp[K, In, Out]{new: make}
+		o := &processOp[K, In, Out]{new: make, unfired: left}
 		o.keyedCall = newKeyedCall[K, In, Out](n, name, s.key, outs)
 		return operator.Made{Op: o, Entries: []operator.Entry{operator.NewEntry[In](o)}}
 	}
@@ -129,6 +132,8 @@ type processOp[K comparable, In, Out any] struct {
 	fires  TimerHandler[K, Out] // nil: no timers
 	timers []Timer
 	opened bool
+	// unfired is shared by the subtasks.
+	unfired *unfired
 }
 
 // Open implements operator.Operator: it makes the processor, restores its
@@ -184,6 +189,47 @@ func (o *processOp[K, In, Out]) Process(r *element.Run[In]) error {
 		}
 	}
 	return o.end()
+}
+
+// Finish implements operator.Operator. What is set for later never fires: this is
+// where it is said.
+func (o *processOp[K, In, Out]) Finish() error {
+	var set int64
+	for _, t := range o.timers {
+		set += int64(t.t.Len())
+	}
+	rt := o.c.rt
+	if n := o.unfired.ended(rt.Instance, set); n > 0 {
+		rt.Log.Warn("timers of all subtasks that were not due when the input ended never fire", "timers", n)
+	}
+	return o.keyedCall.Finish()
+}
+
+// unfired counts the timers that the subtasks of an operator still have when
+// their input has ended.
+type unfired struct {
+	mu     sync.Mutex
+	of     [2]uint64 // generation and attempt
+	ends   int
+	timers int64
+}
+
+// ended adds what a subtask had left, and returns the sum when it is the last one
+// of its attempt; 0 before.
+func (u *unfired) ended(i connector.Instance, timers int64) int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if of := [2]uint64{i.Generation, i.Attempt}; of != u.of {
+		u.of, u.ends, u.timers = of, 0, 0
+	}
+	u.ends++
+	u.timers += timers
+	if u.ends < i.Parallelism {
+		return 0
+	}
+	sum := u.timers
+	u.ends, u.timers = 0, 0
+	return sum
 }
 
 // Close implements operator.Operator. What was opened is closed, once.

@@ -22,8 +22,11 @@ type Result struct {
 	// was stopped, the newest may be left to the next start to commit.
 	Checkpoints int
 	Restarts    int
-	Records     map[string]int64 // by source and sink name, committed
-	Elapsed     time.Duration
+	// Records are by source and sink name, over the life of the job, those of the
+	// newest completed checkpoint: what it names is committed as Checkpoints says.
+	// nil: the run was stopped before it knew of any.
+	Records map[string]int64
+	Elapsed time.Duration
 }
 
 // Run runs a job in this process until its sources end, ctx ends, or it fails
@@ -119,8 +122,12 @@ func owner() string {
 func event(e cluster.Event) Event {
 	switch e := e.(type) {
 	case cluster.Started:
+		if e.Final {
+			return Restored{ID: CheckpointID(e.Restored), Final: true}
+		}
+	case cluster.Running:
 		if e.Restored != 0 {
-			return Restored{ID: CheckpointID(e.Restored), Final: e.Final}
+			return Restored{ID: CheckpointID(e.Restored)}
 		}
 	case cluster.Fresh:
 		return Fresh(e)

@@ -461,7 +461,11 @@ func TestCommandLine(t *testing.T) {
 		{"plan now", 2, "", `plan takes no arguments, but was given ["now"]`},
 		{"-wings", 2, "", "usage: "},
 		{"-h", 0, "", "-drop-state"},
-		{"-storage s3://b/p", 1, "", "storage/s3"},
+		{"-storage s3://b/p", 1, "", "this version has no such store"},
+		{"-timeout -1s", 1, "", "Timeout is -1s: "},
+		{"plan -o json", 2, "", "plan: -o belongs to checkpoints"},
+		{"-o json", 2, "", "run: -o belongs to checkpoints"},
+		{"-h", 0, "", "flags of checkpoints:\n  -barriers"},
 		{"-from 7", 1, "", "7"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
@@ -506,5 +510,33 @@ func TestCommandSaysWhatItResumes(t *testing.T) {
 	}
 	if status := staunch.Command(t.Context(), nil, &second, &second, build); status != 0 || !strings.Contains(second.String(), "resumed from checkpoint 1") {
 		t.Errorf("status %d: %s", status, second.String())
+	}
+}
+
+// sleeper sets a timer far away for every key.
+type sleeper struct{ wake staunch.Timer }
+
+func (s *sleeper) Process(c *staunch.Ctx[int], _, _ int) error {
+	s.wake.Set(c.Now().Add(time.Hour))
+	return nil
+}
+
+func (*sleeper) OnTimer(*staunch.Ctx[int], int, staunch.Timer) error { return nil }
+
+// Timers that are not due when the input ends never fire. That is said once an
+// operator, not once a subtask.
+func TestTimersThatTheEndOfInputLeavesAreTold(t *testing.T) {
+	j := staunch.NewJob("j")
+	slept := staunch.Process(staunch.KeyBy(staunch.FromSlice(j, "in", numbers(10)), func(v int) int { return v }), "sleeper",
+		func(s *staunch.Setup) *sleeper { return &sleeper{s.ProcessingTimer("wake")} }, staunch.Parallelism(4))
+	staunch.To(slept, "out", newMemory[int]())
+	var log bytes.Buffer
+	o := quiet(staunch.Options{})
+	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if _, err := staunch.Run(t.Context(), j, o); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "operator=sleeper") || !strings.Contains(got, "timers=10") {
+		t.Errorf("it warned:\n%s", got)
 	}
 }

@@ -32,7 +32,9 @@ func (s *Setup) DeclareState(d statestore.Decl) *statestore.Table {
 	return t
 }
 
-// ProcessingTimer declares a timer of processing time: one a key.
+// ProcessingTimer declares a timer of processing time: one a key. It fires while
+// the input lasts: what is set for later when bounded input has ended never
+// fires, and one warning an operator tells in the log how many there were.
 func (s *Setup) ProcessingTimer(name string) Timer {
 	t := Timer{name, s.DeclareState(statestore.Decl{Name: name, Kind: checkpoint.TimerState, Domain: statestore.ProcessingTime})}
 	s.timers = append(s.timers, t)
@@ -78,7 +80,8 @@ const (
 
 func (p Properties) String() string { return graph.Properties(p).String() }
 
-// Timer fires once for a key. Timers can be compared with ==.
+// Timer fires once for a key, at its time or soon after, unless the input ends
+// before (ProcessingTimer). Timers can be compared with ==.
 type Timer struct {
 	name string
 	t    *statestore.Table

@@ -16,13 +16,6 @@ var registry struct {
 	openers map[string]Opener
 }
 
-// imports names the package that brings a scheme which a binary links only if
-// it imports that.
-var imports = map[string]string{
-	"s3":   "github.com/staunchdev/staunch/storage/s3",
-	"hdfs": "github.com/staunchdev/staunch/storage/hdfs",
-}
-
 // Register makes a scheme known to Open. It is for the init function of the
 // package that implements it; a second registration panics.
 func Register(scheme string, open Opener) {
@@ -37,8 +30,8 @@ func Register(scheme string, open Opener) {
 	registry.openers[scheme] = open
 }
 
-// Open opens the store that url names. A scheme that the binary did not link is
-// an error that names the import which brings it.
+// Open opens the store that url names. A scheme that nothing in the binary has
+// registered is an error that lists those which are there.
 func Open(ctx context.Context, url string) (Store, error) {
 	open, err := opener(url)
 	if err != nil {
@@ -64,15 +57,12 @@ func opener(url string) (Opener, error) {
 	if open, ok := registry.openers[scheme]; ok {
 		return open, nil
 	}
-	if path, ok := imports[scheme]; ok {
-		return nil, fmt.Errorf("storage %q: scheme %q is not linked: import _ %q", url, scheme, path)
-	}
 	var known []string
 	for s := range registry.openers {
 		known = append(known, s)
 	}
 	slices.Sort(known)
-	return nil, fmt.Errorf("storage %q: unknown scheme %q; known are %s", url, scheme, strings.Join(known, ", "))
+	return nil, fmt.Errorf("storage %q: scheme %q is not linked: this version has no such store (it has: %s); a package of your own can bring it by storage.Register", url, scheme, strings.Join(known, ", "))
 }
 
 // Scheme is the scheme of a URL, or "file" for a bare path. A single letter is

@@ -45,7 +45,7 @@ type Store interface {
 	// only eventually: after a power loss a deleted object may be back.
 	Delete(ctx context.Context, name string) error
 
-	// String names the store for messages: "directory /var/job", "s3://bucket/p".
+	// String names the store for messages: "directory /var/job".
 	String() string
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/staunchdev/staunch"
+	"github.com/staunchdev/staunch/codec"
 	"github.com/staunchdev/staunch/connector"
 	"github.com/staunchdev/staunch/connector/stdio"
 )
@@ -28,6 +29,8 @@ func TestInputThatIsGoneFailsTheJobAtOnce(t *testing.T) {
 	}{
 		{"truncated", false, func(p string) error { return os.Truncate(p, 3) }, ErrTruncated, "read up to offset 13, but the file has only 3 bytes: 10 bytes are gone"},
 		{"replaced", false, func(p string) error { return os.WriteFile(p, []byte("other\nsecond\n"), 0o666) }, ErrReplaced, "before offset 13"},
+		{"a directory now", false, func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o777)) }, ErrReplaced, "in: is a directory"},
+		{"a directory in a directory", true, func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o777)) }, ErrReplaced, "in: is a directory"},
 		{"deleted", false, os.Remove, ErrDeleted, "what was not read of it is gone"},
 		{"deleted in a directory", true, os.Remove, ErrDeleted, "at offset 13"},
 	} {
@@ -74,5 +77,31 @@ func TestInputThatIsGoneFailsTheJobAtOnce(t *testing.T) {
 				t.Errorf("%q does not say %q", err, tt.says)
 			}
 		})
+	}
+}
+
+// A job whose checkpoints were thrown away, but not its output, comes to the
+// names of its earlier history again. No restart mends that: somebody has to
+// decide what becomes of the old segments.
+func TestSegmentOfAnotherHistoryFailsTheJobAtOnce(t *testing.T) {
+	run := func(dir, history, line string) (staunch.Result, error) {
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		j := staunch.NewJob("again")
+		staunch.To(staunch.FromSlice(j, "in", []string{line}), "out", NewSink(filepath.Join(dir, "out"), codec.Text()))
+		return staunch.Run(ctx, j, staunch.Options{
+			Storage: filepath.Join(dir, history), Parallelism: 1, Log: slog.New(slog.DiscardHandler),
+			Checkpoint: staunch.CheckpointOptions{Interval: -1},
+		})
+	}
+	for _, line := range []string{"b", "longer"} { // another checksum, another size
+		dir := t.TempDir()
+		if _, err := run(dir, "first", "a"); err != nil {
+			t.Fatal(err)
+		}
+		r, err := run(dir, "second", line)
+		if !errors.Is(err, connector.ErrPermanent) || r.Restarts > 0 || !strings.Contains(err.Error(), "another history of the job wrote it") {
+			t.Errorf("%s: after %d restarts: %v", line, r.Restarts, err)
+		}
 	}
 }

@@ -99,6 +99,10 @@ func truncated(name string, offset, size int64) error {
 		name, offset, size, offset-size, ErrTruncated)
 }
 
+func directory(name string) error {
+	return fmt.Errorf("%s: is a directory, and was a file when it was found: %w", name, ErrReplaced)
+}
+
 // deleted makes that a file is not there an ErrDeleted: it was, when it was found.
 func deleted(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

@@ -88,7 +88,11 @@ func (r *reader[T]) resolve(id string) (string, error) {
 	case err != nil:
 		return "", err
 	case fi.IsDir():
-		return filepath.Join(r.path, id), nil
+		path := filepath.Join(r.path, id)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && filepath.Base(r.path) == id {
+			return "", directory(r.path) // it was the file
+		}
+		return path, nil
 	case filepath.Base(r.path) != id:
 		return "", fmt.Errorf("%s is another file: %w", r.path, ErrReplaced)
 	}
@@ -101,7 +105,14 @@ func (in *input) open() error {
 	if err != nil {
 		return deleted(err)
 	}
-	if _, err := verify(f, in.at); err != nil {
+	fi, err := f.Stat()
+	if err == nil && fi.IsDir() {
+		err = directory(in.path)
+	}
+	if err == nil {
+		_, err = verify(f, in.at)
+	}
+	if err != nil {
 		return errors.Join(err, f.Close())
 	}
 	in.f = f

@@ -146,7 +146,7 @@ func (s *Sink[T]) publish(c connector.Committable) error {
 // compare checks that a file under a final name is the segment of that name.
 func (s *Sink[T]) compare(name string, size int64, want staged) error {
 	if size != want.Size {
-		return fmt.Errorf("%s exists with %d bytes and not %d: another history of the job wrote it; move it away", name, size, want.Size)
+		return foreign(name, fmt.Sprintf("%d bytes and not %d", size, want.Size))
 	}
 	f, err := s.fs().Open(name)
 	if err != nil {
@@ -158,9 +158,15 @@ func (s *Sink[T]) compare(name string, size int64, want staged) error {
 		return err
 	}
 	if sum.Sum32() != want.CRC {
-		return fmt.Errorf("%s exists with crc32c %08x and not %08x: another history of the job wrote it; move it away", name, sum.Sum32(), want.CRC)
+		return foreign(name, fmt.Sprintf("crc32c %08x and not %08x", sum.Sum32(), want.CRC))
 	}
 	return nil
+}
+
+// foreign is permanent: a file that is not overwritten stays until somebody has
+// decided what it is.
+func foreign(name, differs string) error {
+	return connector.Permanent(fmt.Errorf("%s exists with %s: another history of the job wrote it; move it away, and start again", name, differs))
 }
 
 // Recover commits pending, then removes what older attempts of this operator

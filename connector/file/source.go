@@ -33,8 +33,10 @@ const (
 // names another file, is an error.
 //
 // A file that was cut, replaced or deleted since a checkpoint fails the job at
-// once (ErrTruncated, ErrReplaced, ErrDeleted), with what is gone. A path at which
-// there was nothing yet is tried again by the restart policy.
+// once (ErrTruncated, ErrReplaced, ErrDeleted), with what is gone, when it is
+// opened to go on; without Follow one that is deleted or renamed over while it is
+// read is read to its end. A path at which there was nothing yet is tried again by
+// the restart policy.
 type Source[T any] struct {
 	Path   string
 	Codec  codec.Codec[T] // of one line; nil: codec.JSON

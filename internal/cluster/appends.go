@@ -62,7 +62,7 @@ func (x *Execution) decide(ctx context.Context, a *attempt, r ckptlog.Record) er
 	}
 	err := x.chk.Append(limit, r)
 	for errors.Is(err, ckptlog.ErrUndecided) && ctx.Err() == nil {
-		x.log.Warn("it is undecided whether a record is in the log; trying again", "record", r.Kind().String(), "err", err)
+		x.warn(ctx, "it is undecided whether a record is in the log; trying again", err, "record", r.Kind().String())
 		if giveUp {
 			x.in.post(func() { x.tell(a, checkpoint.Undecided{ID: c.ID}) })
 			err = x.chk.GiveUp(ctx)
@@ -82,7 +82,7 @@ func (x *Execution) trim() {
 	x.logCall("trim", (*ckptlog.Log).Trim, func(err error) {
 		x.trimming, x.sinceFloor = false, 0
 		if err != nil {
-			x.log.Warn("collecting the checkpoint log failed; it is tried again later", "err", err)
+			x.warn(x.ctx, "collecting the checkpoint log failed; it is tried again later", err)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func (x *Execution) watchOwnership() {
 			default:
 				x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(err error) {
 					if err != nil {
-						x.log.Warn("the checkpoint log cannot be read", "err", err)
+						x.warn(x.ctx, "the checkpoint log cannot be read", err)
 					}
 					x.watchOwnership()
 				})

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/staunchdev/staunch/internal/ckptlog"
 	"github.com/staunchdev/staunch/internal/graph"
 	"github.com/staunchdev/staunch/internal/operator"
+	"github.com/staunchdev/staunch/internal/statefile"
 )
 
 // attempt is one run of all subtasks. It passes through prepare (off the loop),
@@ -81,23 +83,43 @@ func (x *Execution) begin() {
 	x.inAttempt(a, "prepare attempt", func(ctx context.Context) error {
 		return x.prepare(ctx, a, point)
 	}, func(err error) {
+		if err != nil {
+			err = fmt.Errorf("prepare attempt %v: %w", a.epoch, err)
+		}
 		switch {
+		case a.ending && x.stopping && permanent(err) && !cancelled(a.ctx, err):
+			// It has nothing to do with the stop: the next start would meet it again.
+			a.fatal, a.cause = true, err
 		case a.ending:
 		case err != nil && isDamage(err):
-			// To a fenced owner, what the new one has collected looks like damage.
-			x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(unproved error) {
-				if unproved != nil {
-					x.endAttempt(a, fmt.Errorf("prepare attempt %v: %v: it is not known whether that is damage: %w", a.epoch, err, unproved))
-					return
-				}
-				x.endAttempt(a, fmt.Errorf("prepare attempt %v: %w", a.epoch, err))
-			})
+			x.endDamaged(a, err)
 		case err != nil:
-			x.endAttempt(a, fmt.Errorf("prepare attempt %v: %w", a.epoch, err))
+			x.endAttempt(a, err)
 		default:
 			x.launch(a)
 		}
 	})
+}
+
+// endDamaged ends an attempt that has met damage, once the log has proved that
+// it is damage: to a fenced owner, what the new one has collected looks like it.
+func (x *Execution) endDamaged(a *attempt, err error) {
+	x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(unproved error) {
+		if unproved != nil {
+			err = fmt.Errorf("%v: it is not known whether that is damage: %w", err, unproved)
+		}
+		x.endAttempt(a, err)
+	})
+}
+
+// subtaskFailed ends an attempt of which a subtask has failed. Until all are
+// ready the only objects that they read are those of the restored checkpoint.
+func (x *Execution) subtaskFailed(a *attempt, s checkpoint.SubtaskID, err error) {
+	if a.restored != nil && a.ready < len(a.subtasks) && !a.ending && errors.Is(err, statefile.ErrCorrupt) {
+		x.endDamaged(a, fmt.Errorf("subtask %v: %w", s, a.withRemedy(err, a.restored.entry.ID)))
+		return
+	}
+	x.endAttempt(a, fmt.Errorf("subtask %v: %w", s, err))
 }
 
 // prepare does all that blocks before subtasks start, in this order: the
@@ -110,7 +132,7 @@ func (x *Execution) prepare(ctx context.Context, a *attempt, point *ckptlog.Reta
 		if err != nil {
 			return a.withRemedy(err, point.ID)
 		}
-		if err := r.mapTo(x); err != nil {
+		if err := r.mapTo(x, a.epoch.Attempt == 1); err != nil {
 			return err
 		}
 		a.restored, pending = r, r.committables
@@ -149,12 +171,13 @@ func (x *Execution) launch(a *attempt) {
 			x.restored = r.entry.ID
 		}
 		x.result.Records = r.records()
-		x.health.since = r.manifest.Triggered // what a failure now would go back to
-		x.metrics.restored(r.manifest.Triggered)
+		x.metrics.restored(r.manifest.Triggered) // what a failure now would go back to
 		if r.final() {
 			x.endFinal(a)
 			return
 		}
+	} else if x.result.Records == nil {
+		x.result.Records = map[string]int64{} // there is no checkpoint: it is known to be none
 	}
 	a.coord = checkpoint.NewCoordinator(x.coordinatorConfig(a))
 	a.packers = newPackers(x, a)
@@ -180,11 +203,7 @@ func (x *Execution) launch(a *attempt) {
 		return
 	}
 	x.emit(Started{Restored: d.Restored, Epoch: a.epoch})
-	about := []any{"epoch", a.epoch.String(), "restored", d.Restored, "lineage", a.lineage}
-	if a.restored != nil {
-		about = append(about, "age", time.Duration(x.env.Now()-a.restored.manifest.Triggered).Round(time.Millisecond))
-	}
-	x.log.Info("attempt started", about...)
+	x.log.Debug("attempt opens", "epoch", a.epoch.String(), "from", d.Restored, "lineage", a.lineage)
 	x.tell(a, checkpoint.Started{})
 	x.handOverSplits(a)
 	if x.attempts == 1 || x.littered {
@@ -193,6 +212,23 @@ func (x *Execution) launch(a *attempt) {
 		x.littered = false
 		x.collectGarbage(a)
 	}
+}
+
+// running is called when all subtasks have restored and are open: only now is
+// it true that the attempt goes on from its checkpoint.
+func (x *Execution) running(a *attempt) {
+	e := Running{Epoch: a.epoch}
+	about := []any{"epoch", a.epoch.String()}
+	if r := a.restored; r != nil {
+		e.Restored = r.entry.ID
+		about = append(about, "restored", r.entry.ID, "lineage", a.lineage,
+			"age", time.Duration(x.env.Now()-r.manifest.Triggered).Round(time.Millisecond))
+	} else {
+		about = append(about, "restored", 0, "lineage", a.lineage)
+	}
+	x.health.running(x.env.Now())
+	x.emit(e)
+	x.log.Info("attempt started", about...)
 }
 
 func (x *Execution) coordinatorConfig(a *attempt) checkpoint.Config {

@@ -22,7 +22,7 @@ func (m manifestObjects) names() []string { return append([]string{m.manifest}, 
 func (x *Execution) dispose(ids []checkpoint.ID) {
 	x.appendRecord(ckptlog.Dispose{IDs: ids}, func(err error) {
 		if err != nil {
-			x.log.Warn("checkpoints are kept", "ids", ids, "err", err)
+			x.warn(x.ctx, "checkpoints are kept", err, "ids", ids)
 			return
 		}
 		held := map[string]bool{}
@@ -59,16 +59,18 @@ func (x *Execution) deleteObjects(names []string) {
 		}
 		return first
 	}
-	told := func(err error) {
-		if err != nil && !x.finished && x.ctx.Err() == nil {
-			x.littered = true
-			x.log.Warn("some objects of disposed checkpoints could not be deleted; a later collection tries again", "err", err)
+	told := func(ctx context.Context) func(error) {
+		return func(err error) {
+			if err != nil && !x.finished {
+				x.littered = true
+				x.warn(ctx, "some objects of disposed checkpoints could not be deleted; a later collection tries again", err)
+			}
 		}
 	}
 	if x.att != nil {
-		x.inAttempt(x.att, "delete objects", remove, told)
+		x.inAttempt(x.att, "delete objects", remove, told(x.att.ctx))
 	} else {
-		x.async("delete objects", remove, told)
+		x.async("delete objects", remove, told(x.ctx))
 	}
 }
 
@@ -94,7 +96,7 @@ func (x *Execution) collectGarbage(a *attempt) {
 	}, func(err error) {
 		if err != nil {
 			a.collecting, a.littered = false, true
-			x.log.Warn("left-over objects are not collected", "err", err)
+			x.warn(a.ctx, "left-over objects are not collected", err)
 			return
 		}
 		x.logCall("prove ownership of", (*ckptlog.Log).Owned, func(err error) {
@@ -164,7 +166,7 @@ func (x *Execution) collectLast(a *attempt, then func()) {
 				return nil
 			}, func(err error) {
 				if err != nil {
-					x.log.Warn("left-over objects of failed checkpoints are left to the next start", "err", err)
+					x.warn(x.ctx, "left-over objects of failed checkpoints are left to the next start", err)
 				}
 				then()
 			})
@@ -196,7 +198,7 @@ func (x *Execution) readHeld(a *attempt, listing []string, decided func(checkpoi
 		a.collecting = false
 		if err != nil {
 			a.littered = true
-			x.log.Warn("left-over objects are not collected: a retained checkpoint cannot be read", "err", err)
+			x.warn(a.ctx, "left-over objects are not collected: a retained checkpoint cannot be read", err)
 			return
 		}
 		held := map[string]bool{}

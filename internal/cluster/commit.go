@@ -59,7 +59,7 @@ func (x *Execution) commitSinks(a *attempt, id checkpoint.ID) {
 	a.committing.do(func(done func()) {
 		x.inAttempt(a, "commit sinks", func(ctx context.Context) error {
 			return x.commit(ctx, m.committables, func(err error) {
-				x.log.Warn("sinks cannot commit yet; it is tried again", "checkpoint", id, "err", err)
+				x.warn(ctx, "sinks cannot commit yet; it is tried again", err, "checkpoint", id)
 				x.in.post(func() { x.tell(a, checkpoint.SinksFailed{ID: id, Detail: err.Error()}) })
 			})
 		}, func(err error) {
@@ -88,7 +88,7 @@ func (x *Execution) appendCommitted(a *attempt, r ckptlog.Committed, then func()
 		case !errors.Is(err, storage.ErrNotWritten):
 			x.fatal(fmt.Errorf("append committed %d: %w", r.ID, err))
 		default:
-			x.log.Warn("that sinks have committed cannot be recorded yet; trying again", "checkpoint", r.ID, "err", err)
+			x.warn(a.ctx, "that sinks have committed cannot be recorded yet; trying again", err, "checkpoint", r.ID)
 			x.env.After(time.Second, func() {
 				x.in.post(func() {
 					if x.att == a && !a.ending && !x.finished {
@@ -127,13 +127,22 @@ func (x *Execution) retry(ctx context.Context, f func() error, failed func(error
 			return err
 		}
 		if ctx.Err() != nil {
-			return err
+			return ended(ctx, err)
 		}
 		failed(err)
 		if x.env.Sleep(ctx, delay) != nil {
-			return err
+			return ended(ctx, err)
 		}
 	}
+}
+
+// ended says that it was the end of ctx that ended the tries, the last of which
+// failed with err.
+func ended(ctx context.Context, err error) error {
+	if cancelled(ctx, err) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 }
 
 // recoverSinks runs before any writer is made: what the restored checkpoint
@@ -143,7 +152,7 @@ func (x *Execution) recoverSinks(ctx context.Context, e checkpoint.Epoch, lineag
 	for node, spec := range x.job.Specs {
 		i := x.instance(spec.Meta, -1, e, lineage)
 		report := func(err error) {
-			x.log.Warn("sink cannot recover yet; it is tried again", "sink", spec.Meta.Name, "err", err)
+			x.warn(ctx, "sink cannot recover yet; it is tried again", err, "sink", spec.Meta.Name)
 		}
 		if spec.Fencer != nil {
 			if err := x.retry(ctx, func() error { return spec.Fencer.Fence(ctx, i) }, report); err != nil {

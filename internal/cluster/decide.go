@@ -22,7 +22,9 @@ func (x *Execution) tell(a *attempt, e checkpoint.Event) {
 		return
 	}
 	if _, ready := e.(checkpoint.SubtaskReady); ready {
-		a.ready++
+		if a.ready++; a.ready == len(a.subtasks) && !a.ending {
+			x.running(a)
+		}
 	}
 	a.telling = true
 	for len(a.events) > 0 && x.att == a && !x.finished {

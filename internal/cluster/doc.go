@@ -18,6 +18,7 @@
 //	commit.go   the sinks' committers
 //	splits.go   the sources' enumerators and who reads what
 //	restore.go  from a manifest to what each subtask starts from
+//	repeats.go  what fails again and again is logged once a minute
 //	collect.go  objects that nothing names any more
 //	local.go    workers of this process
 package cluster

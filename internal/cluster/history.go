@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -30,7 +31,7 @@ func (x *Execution) report(a *attempt, s checkpoint.Stats) {
 		if !s.Failure.Reason.Counts() {
 			level = slog.LevelInfo
 		}
-		x.log.Log(a.ctx, level, "checkpoint failed", "id", s.ID, "reason", s.Failure.String(),
+		x.sayGathered(level, "checkpoint failed", s.Failure.String(), "id", s.ID, "reason", s.Failure.String(),
 			"phase", s.Failure.Phase.String(), "after", time.Duration(s.Failure.At-s.Triggered))
 		x.emit(CheckpointFailed{s})
 		x.wishes.ended(s)
@@ -80,21 +81,28 @@ func (x *Execution) litter(a *attempt) {
 // given up, and bounds how often the store is listed.
 const litterPause = 5 * time.Second
 
-// healthState is the age of the last completed checkpoint: what a failure now
-// would go back to.
+// healthState is for how long there was no completed checkpoint though the job
+// was running. It does not count the age that a restored checkpoint had before,
+// which says nothing of this run (the metric checkpoints.age_ns does), nor the
+// time in which the first attempt waits for what it needs to begin.
 type healthState struct {
-	since    int64 // when the newest checkpoint was triggered, or the job began
-	degraded int   // intervals, in steps of healthAfter, already told
+	since    int64 // when the newest checkpoint was triggered or, if later, the attempt was running; 0: none was yet
+	none     bool  // no checkpoint has completed since the attempt was running
+	steps    int   // of healthAfter intervals, already told
+	said     int64 // when it was logged last
+	degraded bool
 }
 
 // healthAfter is after how many intervals without a completed checkpoint the
 // job counts as degraded.
 const healthAfter = 5
 
+func (h *healthState) running(now int64) { h.since, h.none, h.steps = now, true, 0 }
+
 func (h *healthState) completed(x *Execution, s checkpoint.Stats) {
-	h.since = s.Triggered
-	if h.degraded > 0 {
-		h.degraded = 0
+	h.since, h.none, h.steps = s.Triggered, false, 0
+	if h.degraded {
+		h.degraded = false
 		x.log.Info("checkpoints complete again", "id", s.ID)
 		x.emit(Health{})
 	}
@@ -117,15 +125,30 @@ func (x *Execution) watchHealth() {
 	})
 }
 
-// checkHealth tells, once a step, that the last checkpoint is growing old.
+// checkHealth tells, once a step, that the last checkpoint is growing old; from
+// the fourth step on the log has it once a minute at most.
 func (x *Execution) checkHealth(interval time.Duration) {
-	age := time.Duration(x.env.Now() - x.health.since)
-	step := int(age / (healthAfter * max(interval, 100*time.Millisecond)))
-	if step <= x.health.degraded {
+	h := &x.health
+	if h.since == 0 {
 		return
 	}
-	x.health.degraded = step
-	x.log.Warn("degraded: the last checkpoint is old", "age", age.Round(time.Millisecond), "interval", interval)
+	age := time.Duration(x.env.Now() - h.since)
+	step := int(age / (healthAfter * max(interval, 100*time.Millisecond)))
+	if step <= h.steps {
+		return
+	}
+	h.steps, h.degraded = step, true
+	level := slog.LevelWarn
+	if now := x.env.Now(); step <= 3 || time.Duration(now-h.said) >= repeatsPause {
+		h.said = now
+	} else {
+		level = slog.LevelDebug
+	}
+	text := "degraded: the last checkpoint is old"
+	if h.none {
+		text = "degraded: no checkpoint since the start"
+	}
+	x.log.Log(context.Background(), level, text, "age", age.Round(time.Millisecond), "interval", interval)
 	x.emit(Health{Degraded: true, Age: age})
 }
 

@@ -85,19 +85,29 @@ type Result struct {
 	RestoredFrom checkpoint.ID
 	Checkpoints  int // completed by this execution, committed or not
 	Restarts     int
-	Records      map[string]int64 // by source and sink name, committed, over the life of the job
-	Elapsed      time.Duration
+	// Records are those of the newest completed checkpoint that this execution
+	// knows, by source and sink name, over the life of the job: committed when the
+	// job has succeeded, else perhaps only by the next start. nil: it ended before
+	// it knew of any.
+	Records map[string]int64
+	Elapsed time.Duration
 }
 
 // Event is something a run tells.
 type Event interface{ event() }
 
 type (
-	// Started is told when an attempt begins to process. Restored is 0 when it
-	// started empty.
+	// Started is told when the subtasks of an attempt begin to restore and to
+	// open. Restored is 0 when they start empty.
 	Started struct {
 		Restored checkpoint.ID
 		Final    bool // Restored is the job's last: there is nothing left to run
+		Epoch    checkpoint.Epoch
+	}
+	// Running is told when all subtasks of an attempt have restored and are open:
+	// it goes on from Restored, and can take checkpoints.
+	Running struct {
+		Restored checkpoint.ID
 		Epoch    checkpoint.Epoch
 	}
 	// Fresh is told for each sink when a job is started fresh: what becomes of
@@ -113,8 +123,9 @@ type (
 		Delay   time.Duration
 		Cause   error
 	}
-	// Health is told when the age of the last checkpoint passes a multiple of the
-	// interval, and when it is well again.
+	// Health is told when there has been no checkpoint for a multiple of the
+	// interval, and when it is well again. Age counts from the last one, or from
+	// when the attempt was running if that was later.
 	Health struct {
 		Degraded bool
 		Age      time.Duration
@@ -122,6 +133,7 @@ type (
 )
 
 func (Started) event()          {}
+func (Running) event()          {}
 func (Fresh) event()            {}
 func (Checkpointed) event()     {}
 func (CheckpointFailed) event() {}

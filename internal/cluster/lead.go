@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"fmt"
-
 	"github.com/staunchdev/staunch/internal/checkpoint"
 	"github.com/staunchdev/staunch/internal/operator"
 )
@@ -32,7 +30,7 @@ func (l lead) Ended(s checkpoint.SubtaskID, e checkpoint.Epoch) {
 }
 
 func (l lead) Failed(s checkpoint.SubtaskID, e checkpoint.Epoch, err error) {
-	l.post(e, func() { l.x.endAttempt(l.a, fmt.Errorf("subtask %v: %w", s, err)) })
+	l.post(e, func() { l.x.subtaskFailed(l.a, s, err) })
 }
 
 func (l lead) Reserve(s checkpoint.SubtaskID, e checkpoint.Epoch, token uint64, r []operator.Reservation) {

@@ -55,6 +55,7 @@ type Execution struct {
 	wishes   wishes
 	health   healthState
 	metrics  metrics
+	repeats  repeats
 	failed   []checkpoint.Stats // failed since the last completed one; kept with the next manifest
 
 	littered bool  // an earlier attempt may have left objects behind
@@ -256,6 +257,11 @@ func (x *Execution) fatal(err error) {
 // permanent says whether a restart in this process cannot help.
 func permanent(err error) bool {
 	return errors.Is(err, ckptlog.ErrFenced) || errors.Is(err, connector.ErrPermanent) || isLost(err) || isDamage(err)
+}
+
+// cancelled says whether err comes from the end of ctx, which is ours to want.
+func cancelled(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 func (x *Execution) emit(e Event) {

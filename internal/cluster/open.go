@@ -49,18 +49,17 @@ func (x *Execution) open() {
 		switch {
 		case x.finished:
 			return
-		case x.stopping:
+		case x.stopping && (err == nil || cancelled(x.ctx, err)):
 			x.finish(nil)
 			return
-		case err != nil:
+		case err != nil: // also in a job that is being stopped: the next start meets it again
 			x.finish(err)
 			return
 		}
 		x.provedOwnership()
 		x.watchOwnership()
 		x.watchHealth()
-		x.health.since = x.env.Now()
-		x.metrics.restored(x.health.since)
+		x.metrics.restored(x.env.Now())
 		x.begin()
 	})
 }

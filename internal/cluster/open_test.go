@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -35,4 +36,43 @@ func TestStopWhileTheLockIsTaken(t *testing.T) {
 			t.Error("the job has ended and keeps its lock")
 		}
 	})
+}
+
+// What a start finds out when it is stopped already is an error all the same;
+// only the end of its context is none. A job that ended before it read anything
+// claims no records.
+//
+// Red: open looked at stopping before it looked at the error.
+func TestErrorOfAStartThatIsStopped(t *testing.T) {
+	damaged := errors.New("damaged")
+	for _, tt := range []struct {
+		name string
+		hold error // what taking the lock comes to, once the job was stopped
+		want error // nil: no error
+	}{
+		{"held", errors.New("process 7 has it"), ErrLocked},
+		{"broken", damaged, damaged},
+		{"cancelled", context.Canceled, nil},
+		{"taken", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				taken := make(chan struct{})
+				x := Start(ctx, Job{Name: "job", Plan: &graph.Plan{}}, Options{
+					Store: memstore.NewDisk().Open(),
+					Lock:  func() (func(), error) { <-taken; return func() {}, tt.hold },
+				})
+				synctest.Wait()
+				cancel()
+				synctest.Wait()
+				close(taken)
+				r, err := x.Wait()
+				if !errors.Is(err, tt.want) || r.Records != nil {
+					t.Errorf("%v, records %v, want %v and no records", err, r.Records, tt.want)
+				}
+				synctest.Wait()
+			})
+		})
+	}
 }

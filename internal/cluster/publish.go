@@ -53,7 +53,7 @@ func (x *Execution) publish(a *attempt, p checkpoint.Publish) {
 			return fmt.Errorf("write manifest: the name %s was used before", name)
 		}
 		if err != nil {
-			return fmt.Errorf("write manifest %s to %s: %w", name, x.opt.Store, err)
+			return fmt.Errorf("write manifest %s: %w", name, err)
 		}
 		return nil
 	}, func(err error) {

@@ -150,13 +150,25 @@ func readTable(ctx context.Context, store storage.Store, m *checkpoint.Manifest,
 }
 
 // mapTo decides what of the job takes which part of the checkpoint; state that
-// nobody claims is refused by name.
-func (r *restoredCheckpoint) mapTo(x *Execution) error {
+// nobody claims is refused by name. A name to drop that is not there is only told
+// of, by the first attempt of a start: who keeps it on the command line must be
+// able to start again when it is gone.
+func (r *restoredCheckpoint) mapTo(x *Execution, first bool) error {
 	metas := make([]checkpoint.OperatorMeta, len(x.job.Specs))
 	for i, s := range x.job.Specs {
 		metas[i] = s.Meta
 	}
-	mapping, err := graph.CheckRestore(x.job.Plan.Restorables(metas), r.manifest, x.opt.DropState)
+	plan := x.job.Plan.Restorables(metas)
+	mapping, err := graph.CheckRestore(plan, r.manifest, x.opt.DropState)
+	if first {
+		kept, wrong := graph.CheckDrops(plan, r.manifest, x.opt.DropState)
+		if wrong != nil {
+			x.log.Warn("a name of -drop-state is not in the checkpoint", "checkpoint", r.entry.ID, "err", wrong)
+		}
+		for _, name := range kept {
+			x.log.Warn("state is not dropped: the job claims it, so it is kept; take its operator out of the job, or start fresh", "checkpoint", r.entry.ID, "state", name)
+		}
+	}
 	if err != nil {
 		return &permanentError{fmt.Errorf("restore checkpoint %d: %w", r.entry.ID, err)}
 	}

@@ -63,6 +63,39 @@ func CheckRestore(plan []Restorable, m *checkpoint.Manifest, drop []string) (*Ma
 	return mapping, errors.Join(r.faults...)
 }
 
+// CheckDrops looks at the names that a start may drop: one that the checkpoint
+// does not hold is an error, which lists what could be dropped; one that the plan
+// claims and can read is returned as kept. It is for the first attempt of a
+// start: a later one restores what the first has left after dropping.
+func CheckDrops(plan []Restorable, m *checkpoint.Manifest, drop []string) (kept []string, err error) {
+	var held []string
+	for _, old := range m.Operators {
+		if holds(&old) != "" {
+			held = append(held, old.Name)
+		}
+		for _, s := range old.States {
+			held = append(held, old.Name+"/"+s.Name)
+		}
+	}
+	// Were all of it named, this is what would go.
+	all, _ := CheckRestore(plan, m, held)
+	could := "nothing can be dropped: the job claims all of it"
+	if len(all.Dropped) > 0 {
+		could = "what can be dropped is " + strings.Join(all.Dropped, ", ")
+	}
+	var errs []error
+	for _, name := range drop {
+		gone := func(d string) bool { return name == d || strings.HasPrefix(name, d+"/") }
+		switch {
+		case !slices.Contains(held, name):
+			errs = append(errs, fmt.Errorf("drop state: checkpoint %d holds nothing of the name %q; %s", m.ID, name, could))
+		case !slices.ContainsFunc(all.Dropped, gone):
+			kept = append(kept, name)
+		}
+	}
+	return kept, errors.Join(errs...)
+}
+
 type restoring struct {
 	m       *checkpoint.Manifest
 	drop    []string

@@ -194,3 +194,36 @@ func TestKeysKeepTheirEncoding(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestCheckDrops(t *testing.T) {
+	m := taken(source("in"), op("a", value[int64]("n"), value[int64]("m")), op("gone", value[int64]("n")), op("other", value[int64]("n")))
+	plan := []Restorable{source("in"), op("a", value[int64]("n")), op("other", value[string]("n"))}
+	for _, tt := range []struct {
+		drop   []string
+		kept   string
+		faults []string
+	}{
+		{drop: []string{"gone", "a/m", "other/n"}},
+		{drop: []string{"gone/n"}},
+		{drop: []string{"a", "in", "a/n", "gone"}, kept: "a,in,a/n"},
+		{drop: []string{"nosuch", "a/k", "gone"}, faults: []string{
+			`nothing of the name "nosuch"`, `nothing of the name "a/k"`, "what can be dropped is a/m, other/n, gone"}},
+	} {
+		kept, err := CheckDrops(plan, m, tt.drop)
+		if got := strings.Join(kept, ","); got != tt.kept {
+			t.Errorf("%q: kept %q, want %q", tt.drop, got, tt.kept)
+		}
+		if err != nil && tt.faults == nil || err == nil && tt.faults != nil {
+			t.Errorf("%q: %v", tt.drop, err)
+		}
+		for _, want := range tt.faults {
+			if err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: missing %q in %v", tt.drop, want, err)
+			}
+		}
+	}
+	_, err := CheckDrops([]Restorable{source("in")}, taken(source("in")), []string{"nosuch"})
+	if err == nil || !strings.Contains(err.Error(), "nothing can be dropped: the job claims all of it") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -39,7 +39,10 @@ func (a *audit) look() {
 		return
 	}
 	if a.holds == nil {
-		a.holds, a.used = map[checkpoint.ID][]string{}, map[string]bool{}
+		a.holds = map[checkpoint.ID][]string{}
+	}
+	if a.used == nil {
+		a.used = map[string]bool{}
 	}
 	a.seen += len(events)
 	for _, e := range events {

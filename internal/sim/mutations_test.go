@@ -278,7 +278,7 @@ var mutations = []mutation{
 	}}},
 	{"commit-gives-up", "A commit with unknown outcome is retried, it never drops the committable (S1-2).", []edit{{
 		"internal/cluster/commit.go",
-		"		failed(err)\n		if x.env.Sleep(ctx, delay) != nil {\n			return err\n		}",
+		"		failed(err)\n		if x.env.Sleep(ctx, delay) != nil {\n			return ended(ctx, err)\n		}",
 		"		failed(err)\n		return nil",
 	}}},
 	{"one-sink-is-all", "Committed is appended only when every sink confirmed.", []edit{{
@@ -464,8 +464,8 @@ var mutations = []mutation{
 	}}},
 	{"manifest-unknown-is-durable", "The manifest is durable before the record names it.", []edit{{
 		"internal/cluster/publish.go",
-		"		if err != nil {\n			return fmt.Errorf(\"write manifest %s to",
-		"		if err != nil && errors.Is(err, storage.ErrNotWritten) {\n			return fmt.Errorf(\"write manifest %s to",
+		"		if err != nil {\n			return fmt.Errorf(\"write manifest %s: %w",
+		"		if err != nil && errors.Is(err, storage.ErrNotWritten) {\n			return fmt.Errorf(\"write manifest %s: %w",
 	}}},
 	{"collects-undecided", "Of its own generation a collector deletes only objects of ids that it has decided (S2-5).", []edit{{
 		"internal/checkpoint/garbage.go",

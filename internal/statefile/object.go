@@ -94,7 +94,7 @@ func (p *packing) seal(o *object) error {
 	err := o.w.Commit()
 	if err != nil {
 		o.w.Abort()
-		err = fmt.Errorf("seal state object %s in %s: %w", o.name, p.store, err)
+		err = fmt.Errorf("seal state object %s: %w", o.name, err)
 	}
 	o.err = err
 	close(o.sealed)

@@ -157,7 +157,7 @@ func (p *Packer) take(whole bool) (*object, error) {
 func (p *packing) open(o *object) error {
 	w, err := p.store.Write(p.ctx, o.name)
 	if err != nil {
-		return fmt.Errorf("begin state object %s in %s: %w", o.name, p.store, err)
+		return fmt.Errorf("begin state object %s: %w", o.name, err)
 	}
 	o.w = w
 	return p.write(o, appendObjectHeader(nil, o.id))
@@ -172,7 +172,7 @@ func (p *packing) write(o *object, b []byte) error {
 		return err
 	}
 	if _, err := o.w.Write(b); err != nil {
-		return fmt.Errorf("write state object %s to %s: %w", o.name, p.store, err)
+		return fmt.Errorf("write state object %s: %w", o.name, err)
 	}
 	o.size += int64(len(b))
 	return nil

@@ -17,6 +17,9 @@ func (s *Store) fault(doing, name string, err error) error {
 	if name != "" {
 		what += " " + name
 	}
+	if errors.Is(err, storage.ErrUnreachable) {
+		return fmt.Errorf("%s: %w", what, err) // it names the directory
+	}
 	return fmt.Errorf("%s: %s: %w%s", s, what, err, s.hint(name, err))
 }
 
