@@ -119,8 +119,21 @@ func memoryDir(t *testing.T) string {
 	return path
 }
 
-// record runs the job over a recorded disk.
+// record runs the job over a recorded disk: with a stop and a start, and a
+// failure and a restart. Where others keep the processors busy the stop may come
+// so late that nothing is left to fail; then it is done again.
 func record(t *testing.T, in *input) *dirtest.Recorder {
+	t.Helper()
+	for range 5 {
+		if rec := recordOnce(t, in); rec != nil {
+			return rec
+		}
+	}
+	t.Fatal("the recorded runs were too smooth five times")
+	return nil
+}
+
+func recordOnce(t *testing.T, in *input) *dirtest.Recorder {
 	t.Helper()
 	disk := newRecording(t)
 	out := filepath.Join(disk.root, outDir)
@@ -132,7 +145,8 @@ func record(t *testing.T, in *input) *dirtest.Recorder {
 	r := run(-1, func(order) bool { return processed.Add(1) == 400 })
 	disk.rec.Note(ended{})
 	if r.RestoredFrom == 0 || r.Restarts == 0 || r.Checkpoints < 3 {
-		t.Fatalf("the recorded runs were too smooth: %+v", r)
+		t.Logf("the recorded runs were too smooth: %+v", r)
+		return nil
 	}
 	if missing, err := in.check(out); err != nil || missing > 0 {
 		t.Fatalf("without a loss of power: %d orders are missing, %v", missing, err)
