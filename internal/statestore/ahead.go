@@ -55,10 +55,13 @@ func (a *ahead) init(v *tableView) {
 	a.mem = mem
 }
 
-// end leaves the memory to the next snapshot.
+// end leaves the memory to the next snapshot. Of two that were written at once
+// the memory of one goes.
 func (a *ahead) end() {
 	mem := a.mem
-	a.sp.spare.Store(&mem)
+	if other := a.sp.spare.Swap(&mem); other != nil {
+		a.sp.s.mem.ahead.Add(-8 * int64(len(*other)))
+	}
 }
 
 // takes says whether a page is to be copied.

@@ -88,3 +88,36 @@ func counted(i, id, keys uint64) int64 {
 	}
 	return n
 }
+
+// Two snapshots that are written at once have memory of their own; what is left
+// to the next one is counted once.
+func TestAheadMemoryOfTwoSnapshotsIsCountedOnce(t *testing.T) {
+	s, kr, tb := countStore[uint64](t)
+	for i := range uint64(20_000) {
+		countOne(kr, tb, i)
+	}
+	ctx := context.Background()
+	for id := uint64(1); id < 20; id += 2 {
+		a, b := snapshotOf(t, s, id), snapshotOf(t, s, id+1)
+		for i := range uint64(20_000) {
+			countOne(kr, tb, i)
+		}
+		for i := range a.tables {
+			wa, wb := newTableWriter(ctx, a, &a.tables[i], discardPacker(ctx)), newTableWriter(ctx, b, &b.tables[i], discardPacker(ctx))
+			for _, w := range []*tableWriter{wa, wb} {
+				if _, err := w.write(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		a.Release()
+		b.Release()
+	}
+	held := int64(0)
+	if m := tb.sp.spare.Load(); m != nil {
+		held = 8 * int64(len(*m))
+	}
+	if got := s.Memory().Ahead; got != held || held == 0 {
+		t.Errorf("%d bytes are counted, %d are held", got, held)
+	}
+}
